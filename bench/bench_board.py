@@ -25,9 +25,9 @@ from made_board import fill_board
 from made_cases import write_cases, write_pictures
 from medthink.accounts.account import NewAccount, add_account
 from medthink.accounts.sessions import begin_session, make_token
-from medthink.board.checking import HeldBenchmark
-from medthink.board.worker import rank_boards
-from medthink.store.engine import BoardStore, store_url
+from medthink.board.checking import LoadedBenchmark
+from medthink.board.worker import refresh_rankings
+from medthink.store.engine import Store, store_url
 from medthink.web.app.access import COOKIE
 
 ROWS, CASES, CLIENTS, EACH = 500, 720, 10, 60
@@ -84,7 +84,7 @@ class Meter:
         return sum(map(int, ticks)) * 1000 / os.sysconf("SC_CLK_TCK")
 
 
-def upload(port: int, token: str, held: HeldBenchmark) -> str:
+def upload(port: int, token: str, held: LoadedBenchmark) -> str:
     """Hand a file with texts in; returns the address to follow it at."""
     words = "A well defined mass with contrast enhancement, which displaces the vessels. " * 8
     steps = {"step2_integrated_summary": words, "step3_differential_reasoning": words}
@@ -109,7 +109,7 @@ def is_scored(port: int, token: str, path: str) -> bool:
     return json.loads(connection.getresponse().read())["status"] == "scored"
 
 
-def measure(pid: int, port: int, session: str, token: str, held: HeldBenchmark) -> bool:
+def measure(pid: int, port: int, session: str, token: str, held: LoadedBenchmark) -> bool:
     """Ask alone, signed in, and while an upload is scored; whether the promise is kept each time."""
     print(f"first page, nothing kept yet: {Client(port, {}).ask():.0f} ms")
     meter, own = Meter(pid), {"Cookie": f"{COOKIE}={session}"}
@@ -139,9 +139,9 @@ def main() -> int:
         os.environ["XDG_CACHE_HOME"] = str(root / "cache")
         write_pictures(root / "pictures")
         bench = write_cases(root / "bench", root / "pictures", cases=cases, images=2)
-        store, held = BoardStore(store_url(root / "board.sqlite")), HeldBenchmark.open(bench)
+        store, held = Store(store_url(root / "board.sqlite")), LoadedBenchmark.open(bench)
         board = fill_board(store, held, rows, texts=False)
-        rank_boards(store, {board.id: held})
+        refresh_rankings(store, {board.id: held})
         account = add_account(store, NewAccount(name="ann", roles=("submitter",), team="North"), actor="bench")
         session, token = begin_session(store, account), make_token(store, account, "b", ["read", "submit"], days=1)
         store.close()

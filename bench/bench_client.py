@@ -103,10 +103,10 @@ async def ours(url: str, folder: Path, options: argparse.Namespace) -> None:
     """HttpModel: digests, keys, limits, retries and typed replies included."""
     from medthink.models import ImagePart, Request, TextPart
     from medthink.models.catalog import open_model
-    from medthink.models.limits import Pace
+    from medthink.models.limits import RateLimits
     from medthink.models.transport import Transport
 
-    transport = Transport(pace=Pace(concurrency=options.concurrency))
+    transport = Transport(pace=RateLimits(concurrency=options.concurrency))
     async with open_model("server/m", base_urls=(url,), transport=transport, env={}) as model:
 
         async def call_once(number: int) -> None:

@@ -26,8 +26,8 @@ from medthink.curate.build import build
 from medthink.curate.decision import read_decisions
 from medthink.curate.draft import Draft, Notes, blank_draft, read_drafts
 from medthink.curate.mentions import (
-    SoughtName,
     SpelledText,
+    TargetName,
     WordFrequency,
     options_of,
     strong_mentions,
@@ -35,7 +35,7 @@ from medthink.curate.mentions import (
 )
 from medthink.curate.names import known_aliases, split_differential
 from medthink.curate.plan import WorkFolder, read_plan
-from medthink.curate.stages.balance import gold_rank
+from medthink.curate.stages.balance import answer_length_rank
 from medthink.phantoms.raw_cases import make_raw_row, write_raw
 from medthink.stats.intervals import wilson
 
@@ -93,7 +93,7 @@ def measure_sample() -> None:
     bar("strong leak alarms", f"{strong} of 70", strong <= 1, "≤ 1")
     bar("suspects", f"{suspects} of 70 ({100 * suspects / 70:.1f} %)", suspects <= 7, "≤ 10 %")
     alone = balanced_alone()
-    ranks = Counter(map(gold_rank, alone))
+    ranks = Counter(map(answer_length_rank, alone))
     worst = max(ranks.values()) / len(alone)
     text = (
         f"{len(alone)} of 43 kept, ranks {'/'.join(str(ranks[rank]) for rank in range(5))}, largest {100 * worst:.1f} %"
@@ -161,16 +161,16 @@ def balanced_alone() -> list[Draft]:
     with tempfile.TemporaryDirectory() as folder:
         from medthink.core.jsonio import write_jsonl
         from medthink.curate.build import open_stage, run_stage
-        from medthink.curate.review import Rulings
-        from medthink.curate.stage import read_settings
+        from medthink.curate.review import HumanDecisions
+        from medthink.curate.stage import read_stage_settings
 
         work = WorkFolder(Path(folder))
         write_jsonl(work.cases / "given.jsonl", (one.row() for one in drafts))
         source = work.cases / "given.jsonl"
         stage = open_stage(
-            "balance", read_settings("balance", {}), work=work, source=source, plan_folder=work.path, seed=7
+            "balance", read_stage_settings("balance", {}), work=work, source=source, plan_folder=work.path, seed=7
         )
-        run_stage(stage, work, Rulings())
+        run_stage(stage, work, HumanDecisions())
         return list(read_drafts(work.case_file("balance")))
 
 
@@ -209,7 +209,7 @@ def sought(cases):
     frequency, targets = WordFrequency(), []
     for case, history, gold, options in cases:
         frequency.add(SpelledText(history))
-        target = SoughtName.of(gold, aliases=known_aliases(gold), others=options_of(options, gold))
+        target = TargetName.of(gold, aliases=known_aliases(gold), others=options_of(options, gold))
         targets.append((case, history, target, gold, options))
     return frequency, targets
 
@@ -481,11 +481,11 @@ def drawn_picture(number: int):
     from PIL import Image
 
     from medthink.phantoms.painters import paint_jpeg
-    from medthink.phantoms.painters.scene import Look
+    from medthink.phantoms.painters.scene import ImageSpec
 
     _, plan = make_raw_row(6, number)
     shot, name = plan.shots[0], plan.disease.name
-    data = paint_jpeg(shot.view.painter, Look(shot.sign, 1, shot.size), number)
+    data = paint_jpeg(shot.view.painter, ImageSpec(shot.sign, 1, shot.size), number)
     others = options_of([disease.name for disease in plan.options], name)
     return Image.open(io.BytesIO(data)).convert("RGB").resize((512, 512)), name, others[0]
 

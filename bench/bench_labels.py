@@ -22,7 +22,7 @@ from medthink.cases.icd import icd_problems, is_category, labels_of, who_tree
 from medthink.cases.images.stores import FolderImages
 from medthink.curate.draft import Draft
 from medthink.curate.names import name_key, split_differential
-from medthink.curate.stages.icd import find_coding
+from medthink.curate.stages.icd import find_icd_candidates
 from medthink.curate.stages.modality import modality_of
 from medthink.curate.stages.timeline import read_timeline
 
@@ -55,7 +55,7 @@ def measure_coding(bars: Bars, title: str, named: Iterable[tuple[str, str, set[s
     ranks, settled, right, total = {1: 0, 5: 0, 20: 0}, 0, 0, 0
     chapters = 0
     for name, context, accepted in named:
-        coding = find_coding(name, context=context)
+        coding = find_icd_candidates(name, context=context)
         codes = [one.category for one in coding.candidates]
         total += 1
         for most in ranks:
@@ -157,7 +157,7 @@ def main() -> int:
     """Measure everything."""
     bars = Bars()
     begun = time.perf_counter()
-    find_coding("x")
+    find_icd_candidates("x")
     print(f"index of ICD-10 terms built in {time.perf_counter() - begun:.1f} s")
     categories = [code for code in who_tree().get_all_codes() if is_category(code)]
     derived = sum(not icd_problems(*labels_of(code)) for code in categories)

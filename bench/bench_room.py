@@ -26,13 +26,13 @@ from PIL import Image
 
 from medthink.accounts.account import NewAccount, add_account
 from medthink.accounts.sessions import begin_session
-from medthink.judge.session import JudgeOrder, judge_run
+from medthink.judge.session import JudgeSpec, judge_run
 from medthink.phantoms.writer import write_benchmark
 from medthink.readers.studies import reading, setup
 from medthink.readers.studies.plan import StudyPlan
 from medthink.runs.manifest import RunSpec
-from medthink.runs.session import carry_out
-from medthink.store.engine import BoardStore, store_url
+from medthink.runs.session import run_session
+from medthink.store.engine import Store, store_url
 from medthink.web.app.access import COOKIE
 
 READERS, SAVES = 50, 30
@@ -57,14 +57,14 @@ def enlarge_images(folder: Path) -> None:
             small.resize((round(small.width * times), round(small.height * times))).save(path, quality=90)
 
 
-def make_room(root: Path, url: str, readers: int) -> tuple[BoardStore, list[Seat]]:
+def make_room(root: Path, url: str, readers: int) -> tuple[Store, list[Seat]]:
     """A study in which everybody reads everything, and everybody's seat in it."""
     names = tuple(f"reader{number}" for number in range(readers))
     plan = StudyPlan(
         name="Bench", data=str(root / "bench"), runs=(str(root / "run"),), kinds=("steps",), readers=names,
         per_case=readers, cases=CASES, again_share=0.0, planted_share=0.0, needs_training=False,
     )  # fmt: skip
-    store = BoardStore(url)
+    store = Store(url)
     accounts = [add_account(store, NewAccount(name=name, roles=("reader",)), actor="bench") for name in names]
     found = []
     with store.write() as connection:
@@ -200,8 +200,8 @@ def main() -> None:
         root = Path(folder)
         write_benchmark(root / "bench", cases=24, seed=1)
         enlarge_images(root / "bench")
-        carry_out(RunSpec(benchmark=root / "bench", model="baseline/longest", out=root / "run"))
-        judge_run(JudgeOrder(run=root / "run", judges=("baseline/rules",), what=("steps",), splitter="sentences"))
+        run_session(RunSpec(benchmark=root / "bench", model="baseline/longest", out=root / "run"))
+        judge_run(JudgeSpec(run=root / "run", judges=("baseline/rules",), what=("steps",), splitter="sentences"))
         measure(root, "SQLite", store_url(root / "board.sqlite"), readers, saves)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

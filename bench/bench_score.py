@@ -18,7 +18,7 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.core.jsonio import write_jsonl
 from medthink.models.request import Reply, Usage
-from medthink.phantoms.writer import make_row
+from medthink.phantoms.writer import make_phantom_row
 from medthink.runs.ledger.ledger import Ledger
 from medthink.runs.manifest import Manifest, Progress, write_manifest
 from medthink.runs.prediction import Prediction, TwiSteps
@@ -32,7 +32,7 @@ CONDITION = Condition(findings="self", summary="self")
 
 def make_run(root: Path, cases: int) -> Path:
     """A benchmark of texts, and a run over it that never asked anybody."""
-    write_jsonl(root / "bench" / "test.jsonl", [make_row(1, number, False) for number in range(1, cases + 1)])
+    write_jsonl(root / "bench" / "test.jsonl", [make_phantom_row(1, number, False) for number in range(1, cases + 1)])
     split = Benchmark.open(root / "bench")["test"]
     listed = list(split)
     run = root / "run"

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from medthink.stats import agreement, bootstrap_mean, rank_runs, sign_flip_test
+from medthink.stats import bootstrap_mean, rank_runs, rater_agreement, sign_flip_test
 
 RUNS, CASES, RESAMPLES, LOOPED = 59, 720, 10_000, 300
 
@@ -84,7 +84,7 @@ def main() -> None:
         ),
         (
             "agreement, all coefficients",
-            lambda: agreement(a.astype(int), b.astype(int), rng=rng, resamples=RESAMPLES),
+            lambda: rater_agreement(a.astype(int), b.astype(int), rng=rng, resamples=RESAMPLES),
             lambda: loop_kappa(a, b, rng),
         ),
     ]

@@ -19,7 +19,7 @@ import msgspec
 
 from medthink.cases.benchmark import Benchmark
 from medthink.core.jsonio import write_jsonl
-from medthink.phantoms.writer import make_row
+from medthink.phantoms.writer import make_phantom_row
 from medthink.runs.ledger.ledger import Ledger
 from medthink.runs.manifest import Manifest, Progress, write_manifest
 from medthink.runs.prediction import Prediction, TwiSteps
@@ -33,7 +33,7 @@ WORDS = "A well defined mass with contrast enhancement in the upper lobe, which 
 
 def make_folder(root: Path, runs: int, cases: int) -> Path:
     """A benchmark of texts and so many finished runs over it."""
-    write_jsonl(root / "bench" / "test.jsonl", [make_row(1, number, False) for number in range(1, cases + 1)])
+    write_jsonl(root / "bench" / "test.jsonl", [make_phantom_row(1, number, False) for number in range(1, cases + 1)])
     split = Benchmark.open(root / "bench")["test"]
     numbers = [case.id for case in split]
     fingerprint = split.text_fingerprint()

@@ -7,18 +7,18 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from medthink.board.benchmarks import BoardBenchmark, enter_benchmark
-from medthink.board.checking import HeldBenchmark
+from medthink.board.benchmarks import BoardBenchmark, add_benchmark
+from medthink.board.checking import LoadedBenchmark
 from medthink.board.moderation import publish, raise_provenance
 from medthink.board.queue import Upload, claim, keep_scores, receive
-from medthink.board.submissions import LEVELS, About, find_submission
+from medthink.board.submissions import LEVELS, ModelDescription, find_submission
 from medthink.core.digest import seed_from
 from medthink.metrics.answers import CallUsage, summarise_usage
 from medthink.runs.prediction import Prediction, TwiSteps
-from medthink.scoring.inputs import Material
+from medthink.scoring.inputs import ScoringInput
 from medthink.scoring.score import score
 from medthink.scoring.scores import Scores
-from medthink.store.engine import BoardStore
+from medthink.store.engine import Store
 from medthink.workflow.condition import Condition
 
 EFFORTS = ("low", "medium", "high")
@@ -33,7 +33,7 @@ class MadeRow(msgspec.Struct, frozen=True, kw_only=True):
     team: str
     skill: float
     usd: float
-    about: About
+    about: ModelDescription
     condition: Condition
 
 
@@ -63,16 +63,16 @@ def _row(name: str, family: str, size: int, effort: str, share: float, offset: f
         team=f"Team {family}",
         skill=float(np.clip(skill, 0.12, 0.9)),
         usd=float(0.0004 * size**1.2 * (1 + level)),
-        about=About(
+        about=ModelDescription(
             family=family, effort=effort, mode="thinking" if effort else "direct", is_open_weights=size < 100
         ),
         condition=Condition(image_share=share, effort=effort or None, findings="self", summary="self"),
     )  # fmt: skip
 
 
-def fill_board(store: BoardStore, held: HeldBenchmark, rows: int, *, texts: bool = True) -> BoardBenchmark:
+def fill_board(store: Store, held: LoadedBenchmark, rows: int, *, texts: bool = True) -> BoardBenchmark:
     """Put so many drawn rows on the board of a benchmark."""
-    benchmark = enter_benchmark(store, held, "MedThinkVQA")
+    benchmark = add_benchmark(store, held, "MedThinkVQA")
     hard = {case: seed_from("hard", case) / 2**64 for case in held.cases}
     for place, row in enumerate(made_rows(rows)):
         upload = Upload(
@@ -87,10 +87,10 @@ def fill_board(store: BoardStore, held: HeldBenchmark, rows: int, *, texts: bool
     return benchmark
 
 
-def _score(held: HeldBenchmark, row: MadeRow, hard: dict[int, float], place: int, texts: bool) -> Scores:
+def _score(held: LoadedBenchmark, row: MadeRow, hard: dict[int, float], place: int, texts: bool) -> Scores:
     rng = np.random.default_rng(place)
     predictions = [_predict(case, row, hard[number], rng, texts) for number, case in held.cases.items()]
-    material = Material(row.model, None, held.text_fingerprint, held.cases, predictions)
+    material = ScoringInput(row.model, None, held.text_fingerprint, held.cases, predictions)
     made = score(material, usage=summarise_usage([_usage(row, rng) for _ in predictions]))
     origin = msgspec.structs.replace(
         made.origin, model=row.model, task="twi", kind="unaided", condition=msgspec.to_builtins(row.condition),
@@ -124,7 +124,7 @@ if __name__ == "__main__":
     from medthink.store.engine import store_url
 
     place, data, count = sys.argv[1:4]
-    opened = BoardStore(store_url(place))
-    kept = HeldBenchmark.open(Path(data))
+    opened = Store(store_url(place))
+    kept = LoadedBenchmark.open(Path(data))
     ensure_rivals(opened, fill_board(opened, kept, int(count)), kept)
     opened.close()

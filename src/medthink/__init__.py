@@ -18,7 +18,7 @@ _EXPORTS = {
     "ModelError": "medthink.models.request",
     "Question": "medthink.cases.case",
     "Reference": "medthink.cases.case",
-    "Run": "medthink.api:OpenRun",
+    "Run": "medthink.api:RunWithScores",
     "Scores": "medthink.scoring.scores",
     "UsageError": "medthink.core.errors",
     "check": "medthink.api",

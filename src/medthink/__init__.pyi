@@ -1,5 +1,5 @@
 # What `__init__.py` resolves on first use; tests/meta/test_types.py keeps the two equal.
-from medthink.api import OpenRun as Run
+from medthink.api import RunWithScores as Run
 from medthink.api import check, compare, run, synth
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case, Image, Question, Reference

@@ -19,7 +19,7 @@ from medthink.scoring.scores import Scores
 Arguments = ParamSpec("Arguments")
 
 
-class OpenRun(Run):
+class RunWithScores(Run):
     """A run, opened for reading and scoring."""
 
     def score(self, *, data: str | Path | None = None, radcliq: RadCliQOptions | None = None) -> Scores:
@@ -32,10 +32,10 @@ class OpenRun(Run):
         return score_run(self.path, _path_or_none(data), radcliq=radcliq)
 
 
-def _opened(make: Callable[Arguments, Run]) -> Callable[Arguments, OpenRun]:
+def _opened(make: Callable[Arguments, Run]) -> Callable[Arguments, RunWithScores]:
     @wraps(make)
-    def make_and_open(*args: Arguments.args, **kwargs: Arguments.kwargs) -> OpenRun:
-        return OpenRun(make(*args, **kwargs).path)
+    def make_and_open(*args: Arguments.args, **kwargs: Arguments.kwargs) -> RunWithScores:
+        return RunWithScores(make(*args, **kwargs).path)
 
     return make_and_open
 

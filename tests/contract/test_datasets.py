@@ -12,7 +12,7 @@ from medthink.bridges.targets import TargetOptions, write_target
 from medthink.bridges.trainers import TRAINERS
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.files.export import export_benchmark
-from medthink.cases.files.rows import Place, case_from_row, row_from_case
+from medthink.cases.files.rows import RowLocation, case_from_row, row_from_case
 from medthink.core.jsonio import write_jsonl
 
 
@@ -78,7 +78,7 @@ def test_datasets_reads_the_same_cases(
         theirs = rows_by_datasets(datasets, tmp_path / "out", form, split, tmp_path / "cache")
         pictures = {name: theirs.features[name] for name in theirs.column_names if name[-2:].isdigit()}
         text = theirs.remove_columns(list(pictures))
-        place = Place("datasets", 0)
+        place = RowLocation("datasets", 0)
         seen = [case_from_row(one, split=split, store=ours.images, place=place) for one in text]
         assert [row_from_case(case) for case in seen] == [row_from_case(case) for case in ours[split]]
         assert seen == list(ours[split])

@@ -10,7 +10,7 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cases.check import check_benchmark
 from medthink.cli.curate import curate
 from medthink.phantoms.painters import paint_jpeg
-from medthink.phantoms.painters.scene import Look
+from medthink.phantoms.painters.scene import ImageSpec
 from medthink.phantoms.plan import plan_raw_case
 from medthink.phantoms.raw_cases import PLAN
 
@@ -31,7 +31,9 @@ def _give_images(folder: Path) -> None:
         rows = list(csv.DictReader(stream))
     for number, row in enumerate(rows, start=1):
         shot = plan_raw_case(9, number, options=5, images=1).shots[0]
-        (folder / f"{number}.jpg").write_bytes(paint_jpeg(shot.view.painter, Look(shot.sign, 1, shot.size), number))
+        (folder / f"{number}.jpg").write_bytes(
+            paint_jpeg(shot.view.painter, ImageSpec(shot.sign, 1, shot.size), number)
+        )
         row |= {"images": f"{number}.jpg", "image1_caption": "A drawing.", "image1_modality": shot.view.modality}
     with (folder / "cases.csv").open("w", encoding="utf-8", newline="") as stream:
         writer = csv.DictWriter(stream, rows[0])

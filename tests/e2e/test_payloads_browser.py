@@ -14,10 +14,10 @@ from chromium import open_chromium
 from medthink.accounts.account import NewAccount, add_account
 from medthink.accounts.invitations import invite
 from medthink.accounts.sessions import begin_session, make_token
-from medthink.board.checking import HeldBenchmark, check_file
+from medthink.board.checking import LoadedBenchmark, check_file
 from medthink.board.moderation import annotate, flag, publish, withdraw
 from medthink.board.queue import Upload, claim, keep_scores, receive
-from medthink.board.submissions import About, find_submission
+from medthink.board.submissions import ModelDescription, find_submission
 from medthink.core.markup import clean
 from medthink.web.app.access import COOKIE
 from payloads import PAYLOADS
@@ -79,7 +79,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     bench = write_benchmark(root / "bench", cases=CASES)
     board = Board(root, bench)
     boss = board.add("boss", "maintainer", "submitter", team=VALUES[0])
-    tokens = list(fill(board, HeldBenchmark.open(bench), root))
+    tokens = list(fill(board, LoadedBenchmark.open(bench), root))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("medthink.accounts.sessions._MOST_TOKENS", len(VALUES))
         for text in VALUES:
@@ -93,7 +93,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     board.store.close()
 
 
-def fill(board: Board, held: HeldBenchmark, root: Any) -> Iterator[str]:
+def fill(board: Board, held: LoadedBenchmark, root: Any) -> Iterator[str]:
     """A published row for every value, another value in each of its fields."""
     benchmark, rows = board.served.benchmark.id, root / "rows.jsonl"
     rows.write_text("".join(f'{{"title": "{case.title}", "prediction": "A"}}\n' for case in held.cases.values()))
@@ -101,7 +101,7 @@ def fill(board: Board, held: HeldBenchmark, root: Any) -> Iterator[str]:
     assert made is not None
     for at in range(len(VALUES)):
         model, team, organisation, family, effort, mode, link, words = (VALUES[at - shift] for shift in range(8))
-        about = About(
+        about = ModelDescription(
             organisation=organisation, family=family, effort=effort, mode=mode,
             link=f"https://model.example/{link}"[:200],
             notes=" ".join(VALUES[at : at + 9])[:2000],

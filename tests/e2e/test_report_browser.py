@@ -8,7 +8,7 @@ import pytest
 
 from chromium import open_chromium
 from made_runs import make_run
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.core.jsonio import write_jsonl
 from medthink.core.markup import clean
 from medthink.report.cases import MOST_CASES
@@ -72,7 +72,7 @@ def report_file(bench: Path) -> Path:
         make_run(bench.parent / name, bench, words=lambda case: for_case(case.id), **options)
         for name, options in zip(names, made, strict=True)
     ]
-    assert enter(["judge", str(runs[0]), "--judge", "baseline/rules"]) == 0
+    assert run_command(["judge", str(runs[0]), "--judge", "baseline/rules"]) == 0
     groups = group_entries(load_entries(runs))
     judged = score_judgements([entry for group in groups for entry in group.entries])
     page = bench.parent / "report.html"

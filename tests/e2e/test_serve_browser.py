@@ -10,12 +10,12 @@ from playwright.sync_api import expect
 
 from chromium import open_chromium
 from made_runs import make_run
-from medthink.board.checking import HeldBenchmark
-from medthink.board.publish import Addition, add_to_board
-from medthink.board.submissions import About
+from medthink.board.checking import LoadedBenchmark
+from medthink.board.publish import DirectSubmission, add_to_board
+from medthink.board.submissions import ModelDescription
 from medthink.cases.case import Case
 from medthink.core.jsonio import write_jsonl
-from medthink.store.engine import BoardStore, store_url
+from medthink.store.engine import Store, store_url
 from medthink.web.app.images import Renditions
 from medthink.web.app.security import loopback_hosts
 from medthink.web.app.server import make_server, open_port
@@ -62,13 +62,13 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         (bench / f"images/case{number:05d}").mkdir(parents=True)
         for slot in (1, 2):
             (bench / f"images/case{number:05d}/i{number}x{slot}.jpg").write_bytes(picture(number * 10 + slot))
-    store, held = BoardStore(store_url(root / "board.sqlite")), HeldBenchmark.open(bench, "test")
+    store, held = Store(store_url(root / "board.sqlite")), LoadedBenchmark.open(bench, "test")
     for place, skill in enumerate((0.9, 0.1)):
         run = make_run(
             root / f"run{place}", bench, model=f"{SCRIPT}{place}", skill=skill, task="twi", words=hostile_words
         )
-        about = About(organisation=SCRIPT, effort=SCRIPT, notes=SCRIPT, family=SCRIPT)
-        addition = Addition(source=run, team=SCRIPT, about=about, allows_download=True)
+        about = ModelDescription(organisation=SCRIPT, effort=SCRIPT, notes=SCRIPT, family=SCRIPT)
+        addition = DirectSubmission(source=run, team=SCRIPT, about=about, allows_download=True)
         add_to_board(store, held, addition, actor="test", name=SCRIPT)
     house = open_app(store, bench, "test")
     opened = open_port(None)

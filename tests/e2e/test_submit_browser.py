@@ -13,11 +13,11 @@ from chromium import open_chromium
 from medthink.accounts.account import Account, NewAccount, add_account
 from medthink.accounts.invitations import invite, invite_reader
 from medthink.accounts.sessions import begin_session, make_token
-from medthink.board.checking import HeldBenchmark
-from medthink.board.moderation import annotate, decline, flag, offer, publish, withdraw
+from medthink.board.checking import LoadedBenchmark
+from medthink.board.moderation import annotate, flag, publish, request_approval, return_to_team, withdraw
 from medthink.board.queue import Upload, receive
-from medthink.board.submissions import About, list_submissions
-from medthink.board.worker import work_once
+from medthink.board.submissions import ModelDescription, list_submissions
+from medthink.board.worker import process_next
 from medthink.core.markup import clean
 from medthink.web.app.access import COOKIE
 from medthink.web.app.server import ServeSettings
@@ -52,30 +52,30 @@ def bad_lines(payloads: list[str]) -> bytes:
     return "".join(json.dumps({"title": "Case number 100", "prediction": text}) + "\n" for text in payloads).encode()
 
 
-def fill(board: Board, held: HeldBenchmark) -> None:
+def fill(board: Board, held: LoadedBenchmark) -> None:
     """Submissions in every state, a hostile text in every field that somebody else can write."""
     benchmark = board.served.benchmark.id
 
     def send(number: int, data: bytes) -> str:
-        about = About(organisation=NAMES[number], family=NAMES[number + 1], effort=NAMES[number + 2],
+        about = ModelDescription(organisation=NAMES[number], family=NAMES[number + 1], effort=NAMES[number + 2],
                       notes="\n".join(NAMES[number : number + 20])[:1900])  # fmt: skip
         upload = Upload(benchmark_id=benchmark, team=f"{SCRIPT}team", model=NAMES[number], data=data, about=about)
         return receive(board.store, upload).token
 
     states = [send(place * 7, lines("ABCDE"[place % 5], n=str(place))) for place in range(7)]
     states += [send(100 + at // 5, bad_lines(PAYLOADS[at : at + 100])) for at in range(0, 500, 100)]
-    while work_once(board.store, {benchmark: held}):
+    while process_next(board.store, {benchmark: held}):
         pass
     for token in states[:4]:
         publish(board.store, token, actor=SCRIPT)
     annotate(board.store, states[0], actor=SCRIPT, words=NAMES[3])
     flag(board.store, states[0], actor=SCRIPT, why=NAMES[4])
     withdraw(board.store, states[1], actor=SCRIPT, why=NAMES[5])
-    offer(board.store, states[4], actor=SCRIPT)
-    offer(board.store, states[5], actor=SCRIPT)
-    decline(board.store, states[5], actor=SCRIPT, why=NAMES[6])
+    request_approval(board.store, states[4], actor=SCRIPT)
+    request_approval(board.store, states[5], actor=SCRIPT)
+    return_to_team(board.store, states[5], actor=SCRIPT, why=NAMES[6])
     failed = send(150, lines("A", n="failed"))
-    work_once(board.store, {})
+    process_next(board.store, {})
     assert failed
     send(151, lines("A", n="waiting"))
 
@@ -96,7 +96,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     invite(board.store, ["reader"], actor=SCRIPT, team=NAMES[9], about=NAMES[10])
     links = [invite(board.store, ["submitter"], actor=SCRIPT, team=f"{SCRIPT}team")]
     links.append(invite_reader(board.store, "reader-x", shown_name=NAMES[30][:90], actor=SCRIPT)[1])
-    fill(board, HeldBenchmark.open(bench))
+    fill(board, LoadedBenchmark.open(bench))
     with board.serving() as address:
         yield Scene(address, board, boss, ann, links, root)
     board.store.close()
@@ -181,8 +181,8 @@ def test_a_file_is_handed_in_and_followed(scene: Scene, browser: Any) -> None:
     page.click("form button:has-text('Submit')")
     expect(page.locator("h1")).to_contain_text("followed-7b")
     expect(page.locator("#now")).to_contain_text("in the queue")
-    held = HeldBenchmark.open(scene.tmp / "bench")
-    while work_once(scene.board.store, {scene.board.served.benchmark.id: held}):
+    held = LoadedBenchmark.open(scene.tmp / "bench")
+    while process_next(scene.board.store, {scene.board.served.benchmark.id: held}):
         pass
     expect(page.locator("#now")).to_contain_text("Only your team and the maintainers see this")
     page.click("text=Ask for publication")

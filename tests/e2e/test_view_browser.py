@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 
 from chromium import open_chromium
 from made_runs import make_run
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.core.jsonio import write_jsonl
 from medthink.core.markup import clean
 from medthink.web.app.images import Renditions
@@ -74,7 +74,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         # A judge takes no rationale of more than some steps.
         words = (lambda case: " ".join(for_case(case.id).split("\n")[:6])) if name == NAMES[0] else for_whole
         make_run(root / "runs" / name, bench, words=words, **options)
-    assert enter(["judge", str(root / "runs" / NAMES[0]), "--judge", "baseline/rules"]) == 0
+    assert run_command(["judge", str(root / "runs" / NAMES[0]), "--judge", "baseline/rules"]) == 0
     broken = root / "runs" / "<svg onload=alert(1)>"
     broken.mkdir()
     (broken / "run.json").write_text('{"<img src=x onerror=alert(1)>": 1}')
@@ -297,12 +297,12 @@ def test_every_control_can_be_reached_by_tab(served: Served, tab: Tab):
 
 
 def test_a_page_follows_a_run_under_way(served: Served, tab: Tab, folder: Path):
-    from medthink.runs.ledger.lock import hold
+    from medthink.runs.ledger.lock import lock_run
 
     page = tab.page
     page.goto(served.at("/runs/{1}"))
     assert page.locator("#live .state").inner_text() == "finished"
-    with hold(folder / NAMES[1]):
+    with lock_run(folder / NAMES[1]):
         page.wait_for_timeout(1100)  # the shelf looks at its folders once a second
         page.reload()
         expect(page.locator("#live .state").first).to_have_text("running")

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.core.jsonio import encode_json
 
 ROW: dict[str, Any] = {
@@ -155,7 +155,7 @@ def test_a_bad_file_is_one_message_and_leaves_nothing(
     write, told, remedy = BAD[case]
     (tmp_path / "in").mkdir()
     path = write(tmp_path / "in")
-    assert enter(["data", "export", str(path), str(tmp_path / "out"), "--format", form]) == 2
+    assert run_command(["data", "export", str(path), str(tmp_path / "out"), "--format", form]) == 2
     captured = capsys.readouterr()
     message = captured.err.strip()
     assert message.startswith("medthink: ")
@@ -175,7 +175,7 @@ def test_the_other_commands_say_it_too(
     command: str, case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write, told, _ = BAD[case]
-    assert enter(["data", command, str(write(tmp_path))]) == 2
+    assert run_command(["data", command, str(write(tmp_path))]) == 2
     assert told in capsys.readouterr().err
 
 
@@ -194,5 +194,5 @@ def test_the_installed_command_shows_no_traceback(tmp_path: Path) -> None:
 
 def test_extra_columns_are_no_error(tmp_path: Path) -> None:
     path = parquet(note="kept", score=0.5)(tmp_path)
-    assert enter(["data", "export", str(path), str(tmp_path / "out"), "--format", "jsonl"]) == 0
+    assert run_command(["data", "export", str(path), str(tmp_path / "out"), "--format", "jsonl"]) == 0
     assert b'"note":"kept","score":0.5' in (tmp_path / "out/test.jsonl").read_bytes()

@@ -25,12 +25,12 @@ from medthink.models.limits import Backoff
 from medthink.models.request import ModelError
 from medthink.models.transport import Transport
 from medthink.runs.batches import queue
-from medthink.runs.batches.jobs import JobBook, read_batches
-from medthink.runs.batches.queue import SpoolWriter
-from medthink.runs.ledger.queries import Records
+from medthink.runs.batches.jobs import BatchTable, read_batches
+from medthink.runs.batches.queue import RequestFileWriter
+from medthink.runs.ledger.queries import LedgerQueries
 from medthink.runs.manifest import RunSpec
 from medthink.runs.selection import Selection, Shard
-from medthink.runs.session import carry_out
+from medthink.runs.session import run_session
 from medthink.runs.shards import merge_shards
 from medthink.workflow.tasks import default_condition
 from processes import Server, finish, medthink
@@ -75,7 +75,7 @@ def order(bench, out, server, provider="openai", task="answer", **changes):
 
 
 def run(*words, **changes):
-    return carry_out(order(*words, **changes), transport=QUICK)
+    return run_session(order(*words, **changes), transport=QUICK)
 
 
 def rows(out, query):
@@ -288,18 +288,18 @@ def test_a_job_of_somebody_else_is_taken_for_ours_only_until_its_results_show_it
     assert other.run.manifest.progress.states == {"ok": 2} and len(server.jobs) == 1
     assert work().run.manifest.progress.states == {"ok": 2}
     assert len(server.jobs) == 2
-    with closing(Records.open(tmp_path / "one").connection) as connection:
+    with closing(LedgerQueries.open(tmp_path / "one").connection) as connection:
         assert read_batches(connection)[0].strangers == ("batch_0",)
 
 
 STEPS = [
-    (SpoolWriter, "close"),
+    (RequestFileWriter, "close"),
     (BatchClient, "_send"),
     (BatchClient, "_download"),
-    (JobBook, "plan"),
-    (JobBook, "note_sent"),
-    (JobBook, "settle"),
-    (JobBook, "end"),
+    (BatchTable, "plan"),
+    (BatchTable, "note_sent"),
+    (BatchTable, "settle"),
+    (BatchTable, "end"),
 ]
 
 

@@ -11,7 +11,7 @@ from medthink.core.errors import UsageError
 from medthink.models.batches.files import OUTPUT
 from medthink.runs.batches.run import export_requests
 from medthink.runs.manifest import RunSpec
-from medthink.runs.session import carry_out
+from medthink.runs.session import run_session
 from medthink.workflow.tasks import default_condition
 from processes import finish, medthink
 from small_benchmark import write_benchmark
@@ -49,35 +49,37 @@ def keys(requests):
 def test_each_step_of_a_run_is_a_file_and_its_output_lies_beside_it(tmp_path, bench):
     out = tmp_path / "run"
     for step, calls in enumerate((8, 4, 4)):
-        session = carry_out(order(bench, out, task="twi"))
+        session = run_session(order(bench, out, task="twi"))
         (job,) = session.jobs
         assert job.calls == calls, step
         requests = out / "batches" / f"{job.mark}.jsonl"
         run_batch(requests, requests.with_name(f"{job.mark}{OUTPUT}"))
-    session = carry_out(order(bench, out, task="twi"))
+    session = run_session(order(bench, out, task="twi"))
     assert session.run.manifest.progress.states == {"ok": 4} and not session.jobs
     assert session.run.manifest.progress.cost_usd is None
     assert not list((out / "batches").iterdir())
     with BatchServer() as server:
-        online = carry_out(order(bench, tmp_path / "online", task="twi", batch=False, base_urls=(f"{server.url}/v1",)))
+        online = run_session(
+            order(bench, tmp_path / "online", task="twi", batch=False, base_urls=(f"{server.url}/v1",))
+        )
     letters = [[one.prediction for one in made.run.predictions()] for made in (session, online)]
     assert letters[0] == letters[1]
 
 
 def test_requests_that_the_output_lacks_are_asked_again(tmp_path, bench):
     out = tmp_path / "run"
-    (job,) = carry_out(order(bench, out)).jobs
+    (job,) = run_session(order(bench, out)).jobs
     requests = out / "batches" / f"{job.mark}.jsonl"
     run_batch(requests, requests.with_name(f"{job.mark}{OUTPUT}"), skips=keys(requests)[:1])
-    (job,) = carry_out(order(bench, out)).jobs
+    (job,) = run_session(order(bench, out)).jobs
     assert job.calls == 1
 
 
 def test_a_file_that_was_never_run_can_be_cancelled_and_asked_online(tmp_path, bench):
-    carry_out(order(bench, tmp_path / "run"))
+    run_session(order(bench, tmp_path / "run"))
     with BatchServer() as server:
         urls = (f"{server.url}/v1",)
-        session = carry_out(order(bench, tmp_path / "run", batch=False, cancel_batches=True, base_urls=urls))
+        session = run_session(order(bench, tmp_path / "run", batch=False, cancel_batches=True, base_urls=urls))
     assert session.run.manifest.progress.states == {"ok": 4} and len(server.online) == 4
 
 
@@ -103,7 +105,7 @@ def test_the_requests_can_be_carried_away_and_the_output_brought_back(tmp_path, 
 
 
 def test_an_output_of_another_run_and_a_run_without_requests_are_refused(tmp_path, bench):
-    carry_out(order(bench, tmp_path / "run"))
+    run_session(order(bench, tmp_path / "run"))
     (tmp_path / "other.jsonl").write_text('{"custom_id": "x", "response": null, "error": null}\n')
     code, _, err = finish(medthink("import", tmp_path / "other.jsonl", "--out", tmp_path / "run"))
     assert code == 2 and "is it the output for this run?" in err

@@ -10,9 +10,9 @@ from expert_benchmark import write_expert_benchmark
 from judged_run import make_discussions, make_run
 from ledger_rows import read_rows
 from medthink.judge.exam.make import ExamPlan
-from medthink.judge.exam.run import ExamOrder, sit_exam
+from medthink.judge.exam.run import ExamSpec, run_exam
 from medthink.judge.judged import read_judgements
-from medthink.judge.session import JudgeOrder, judge_run
+from medthink.judge.session import JudgeSpec, judge_run
 from medthink.models.limits import Backoff
 from medthink.models.transport import Transport
 from medthink.runs.batches import queue
@@ -30,7 +30,7 @@ def quick_and_keyed(monkeypatch):
 
 def judge(run, server, **changes):
     known = {"run": run, "judges": JUDGES, "base_urls": (f"{server.url}/v1",), "max_tokens": 500, "batch": True}
-    return judge_run(JudgeOrder(**(known | changes)), transport=QUICK)
+    return judge_run(JudgeSpec(**(known | changes)), transport=QUICK)
 
 
 def verdicts(run):
@@ -83,11 +83,11 @@ def test_an_exam_is_sat_by_batches(tmp_path):
     bench = write_expert_benchmark(tmp_path / "bench")
     with BatchServer() as server:
         asked = {"judges": JUDGES[:1], "batch": True, "max_tokens": 500, "base_urls": (f"{server.url}/v1",)}
-        order = ExamOrder(out=tmp_path / "exam", benchmark=bench, plan=ExamPlan(items=4), **asked)
-        session = sit_exam(order, transport=QUICK)
+        order = ExamSpec(out=tmp_path / "exam", benchmark=bench, plan=ExamPlan(items=4), **asked)
+        session = run_exam(order, transport=QUICK)
         assert session.calls_made == sum(server.account()["run"].values()) > 0
         assert not session.jobs and session.results
-        assert sit_exam(order, transport=QUICK).calls_made == 0
+        assert run_exam(order, transport=QUICK).calls_made == 0
 
 
 def test_the_command_says_what_waits(tmp_path):

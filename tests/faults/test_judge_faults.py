@@ -17,9 +17,9 @@ from judged_run import RATIONALE, SUMMARY, make_discussions, make_run, rewrite
 from killing import check_repeats, draw_waits, kill_and_resume
 from ledger_rows import read_rows
 from medthink.judge.judged import load_judged, read_judgements, score_judged
-from medthink.judge.session import JudgeOrder, judge_run
+from medthink.judge.session import JudgeSpec, judge_run
 from medthink.judge.units import read_units
-from medthink.models.limits import Backoff, Pace
+from medthink.models.limits import Backoff, RateLimits
 from medthink.models.request import ModelError
 from medthink.models.transport import Transport
 from medthink.runs.run import Run
@@ -108,10 +108,10 @@ BAD = {
 
 
 def judge(run, server, **changes):
-    transport = Transport(pace=Pace(concurrency=4), timeout_s=120)
+    transport = Transport(pace=RateLimits(concurrency=4), timeout_s=120)
     order = {"run": run, "judges": ("server/bad",), "base_urls": (server.url,), "splitter": "sentences"}
     # Without a schema the transport takes any text, and all depends on the reading here.
-    return judge_run(JudgeOrder(**(order | {"use_schema": False} | changes)), transport=transport)
+    return judge_run(JudgeSpec(**(order | {"use_schema": False} | changes)), transport=transport)
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -218,9 +218,9 @@ def test_a_server_that_is_gone_leaves_the_units_unjudged_until_it_is_back(tmp_pa
     with JudgeServer(judge_well) as server:
         gone = server.url
     patience = Transport(
-        pace=Pace(concurrency=1), timeout_s=2, backoff=Backoff(first_s=0.001, most_s=0.001, patience_s=0.05)
+        pace=RateLimits(concurrency=1), timeout_s=2, backoff=Backoff(first_s=0.001, most_s=0.001, patience_s=0.05)
     )
-    order = JudgeOrder(run=run, judges=("server/bad",), base_urls=(gone,), splitter="sentences", preflight=False)
+    order = JudgeSpec(run=run, judges=("server/bad",), base_urls=(gone,), splitter="sentences", preflight=False)
     with pytest.raises(ModelError, match="unreachable"):
         judge_run(order, transport=patience)
     assert read_judgements(run) == []
@@ -235,10 +235,10 @@ def test_a_splitter_that_is_gone_is_not_replaced_for_good(tmp_path):
     with JudgeServer(judge_well) as server:
         gone = server.url
     patience = Transport(
-        pace=Pace(concurrency=1), timeout_s=2, backoff=Backoff(first_s=0.001, most_s=0.001, patience_s=0.05)
+        pace=RateLimits(concurrency=1), timeout_s=2, backoff=Backoff(first_s=0.001, most_s=0.001, patience_s=0.05)
     )
     with pytest.raises(ModelError, match="unreachable"):
-        judge_run(JudgeOrder(run=run, judges=("server/bad",), base_urls=(gone,), preflight=False), transport=patience)
+        judge_run(JudgeSpec(run=run, judges=("server/bad",), base_urls=(gone,), preflight=False), transport=patience)
     assert read_judgements(run) == []
     assert not (run / "units.jsonl").exists()
 
@@ -374,7 +374,7 @@ def test_calls_that_waited_when_the_process_died_were_never_intended(tmp_path, s
     process.send_signal(signal.SIGKILL)
     finish(process)
     assert read_rows(run / "judge.sqlite", "SELECT count(*) FROM calls WHERE state = 'open'") == [(CONCURRENCY,)]
-    judge_run(JudgeOrder(run=run, judges=("baseline/rules",), splitter="sentences"))
+    judge_run(JudgeSpec(run=run, judges=("baseline/rules",), splitter="sentences"))
     unknown = read_rows(run / "judge.sqlite", "SELECT count(*) FROM attempts WHERE outcome = 'unknown'")
     assert unknown == [(server.requests,)]
 

@@ -13,7 +13,7 @@ from medthink.accounts.account import NewAccount, add_account
 from medthink.accounts.sessions import begin_session
 from medthink.readers.studies import reading, setup
 from medthink.readers.studies.plan import StudyPlan
-from medthink.store.engine import BoardStore, store_url
+from medthink.store.engine import Store, store_url
 from medthink.web.app.access import COOKIE
 from processes import finish, medthink
 from reading_room import make_judged_run
@@ -55,7 +55,7 @@ class SavingClient:
 
 def test_no_acknowledged_save_is_lost_when_the_server_is_killed(tmp_path: Path):
     run = make_judged_run(tmp_path)
-    store = BoardStore(store_url(tmp_path / "board.sqlite"))
+    store = Store(store_url(tmp_path / "board.sqlite"))
     anna = add_account(store, NewAccount(name="anna", roles=("reader",)), actor="test")
     plan = StudyPlan(
         name="Kill", data=str(run.parent / "bench"), runs=(str(run),), kinds=("steps",), readers=("anna",),

@@ -20,7 +20,7 @@ from medthink.accounts.account import NewAccount, add_account
 from medthink.accounts.sessions import make_token
 from medthink.board.submissions import find_submission, list_submissions, read_file
 from medthink.core.digest import digest_bytes
-from medthink.store.engine import BoardStore, store_url
+from medthink.store.engine import Store, store_url
 from small_benchmark import write_benchmark
 
 CASES = 12
@@ -38,7 +38,7 @@ class Served:
 
     def __init__(self, root: Path, bench: Path, url: str = "", **settings: int) -> None:
         self.url = url or store_url(root / "board.sqlite")
-        self.store = BoardStore(self.url)
+        self.store = Store(self.url)
         account = add_account(self.store, NewAccount(name="ann", roles=("submitter",), team="North"), actor="test")
         self.token = make_token(self.store, account, "test", ["read", "submit"], days=1)
         (root / "serve.toml").write_text("".join(f"{name} = {value}\n" for name, value in settings.items()))

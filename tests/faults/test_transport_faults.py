@@ -15,7 +15,7 @@ import pytest
 
 from medthink.models import ImagePart, ModelError, Request, Schema, TextPart, Usage, transport
 from medthink.models.catalog import open_model
-from medthink.models.limits import Backoff, Pace
+from medthink.models.limits import Backoff, RateLimits
 from medthink.models.transport import HttpModel, Transport
 
 SERVER_FILE = Path(__file__).with_name("fault_server.py")
@@ -77,7 +77,7 @@ class Log(list):
 
 
 def connect(server, spec="server/m", *, timeout_s=120.0, pace=None, backoff=QUICK) -> HttpModel:
-    transport = Transport(timeout_s=timeout_s, backoff=backoff, pace=pace or Pace())
+    transport = Transport(timeout_s=timeout_s, backoff=backoff, pace=pace or RateLimits())
     return open_model(spec, base_urls=(server.url + SPECS[spec],), transport=transport, env=ENV)
 
 
@@ -226,7 +226,7 @@ def test_a_server_that_comes_back_is_found_and_no_call_is_lost():
         await server.start()
         port = server.port
         await server.stop()
-        async with connect(server, pace=Pace(concurrency=4)) as model:
+        async with connect(server, pace=RateLimits(concurrency=4)) as model:
             calls = [asyncio.create_task(model.generate(ask(f"case {n}"))) for n in range(12)]
             waiting = asyncio.Event()
             model.on_wait = lambda _: waiting.set()
@@ -246,7 +246,7 @@ def test_a_server_that_answers_wrongly_at_once_swallows_no_call(fault):
     async def scenario():
         async with FaultServer(fault_rate=1.0, faults=(fault,)) as broken, FaultServer(latency_s=0.01) as well:
             urls = (broken.url + "/v1", well.url + "/v1")
-            transport = Transport(backoff=QUICK, pace=Pace(concurrency=4))
+            transport = Transport(backoff=QUICK, pace=RateLimits(concurrency=4))
             async with open_model("server/m", base_urls=urls, transport=transport, env={}) as model:
                 places = asyncio.Semaphore(4)
 
@@ -349,14 +349,14 @@ def test_thirty_percent_faults_every_call_ends_and_the_counts_agree():
 def test_no_more_calls_are_in_flight_than_allowed():
     async def scenario():
         async with FaultServer(latency_s=0.005, hold_after=0, hold_until=3) as server:
-            async with connect(server, pace=Pace(concurrency=3)) as model:
+            async with connect(server, pace=RateLimits(concurrency=3)) as model:
                 await asyncio.gather(*(model.generate(ask(f"case {n}")) for n in range(20)))
             return server.most_in_flight
 
     assert asyncio.run(scenario()) == 3
 
 
-@pytest.mark.parametrize("pace", [Pace(requests_per_minute=2), Pace(tokens_per_minute=2_000)])
+@pytest.mark.parametrize("pace", [RateLimits(requests_per_minute=2), RateLimits(tokens_per_minute=2_000)])
 def test_no_more_is_sent_in_a_minute_than_allowed(pace):
     """A call has some 550 tokens, and sets aside 500 more for its reply until it is there."""
 
@@ -377,7 +377,7 @@ def test_no_more_is_sent_in_a_minute_than_allowed(pace):
 def test_a_storm_of_429_lowers_the_concurrency_and_it_recovers():
     async def scenario():
         server = FaultServer(script=["429"] * 24, latency_s=0.002)
-        async with server, connect(server, pace=Pace(concurrency=8)) as model:
+        async with server, connect(server, pace=RateLimits(concurrency=8)) as model:
             await asyncio.gather(*(model.generate(ask(f"case {n}")) for n in range(8)))
             lowered = model.gate.limit
             for _ in range(12):
@@ -393,7 +393,7 @@ def test_a_sick_endpoint_rests_and_the_other_does_the_work():
     async def scenario():
         async with FaultServer(fault_rate=1.0, faults=("500",)) as sick, FaultServer(latency_s=0.002) as well:
             urls = (sick.url + "/v1", well.url + "/v1")
-            transport = Transport(backoff=QUICK, pace=Pace(concurrency=4))
+            transport = Transport(backoff=QUICK, pace=RateLimits(concurrency=4))
             async with open_model("server/m", base_urls=urls, transport=transport, env={}) as model:
                 replies = await asyncio.gather(*(model.generate(ask(f"case {n}")) for n in range(60)))
                 while_sick = sick.requests
@@ -423,7 +423,7 @@ def test_cancelling_frees_every_place_at_once():
     async def scenario():
         attempts = Log()
         server = FaultServer(fault_rate=1.0, faults=("hang",), hang_s=600.0)
-        async with server, connect(server, pace=Pace(concurrency=2)) as model:
+        async with server, connect(server, pace=RateLimits(concurrency=2)) as model:
             tasks = [asyncio.create_task(model.generate(ask(f"case {n}"), attempts)) for n in range(5)]
             while sum("body" in record for record in server.records) < 2:
                 await asyncio.sleep(0.01)

@@ -7,13 +7,13 @@ import sys
 from pathlib import Path
 
 import medthink
-from medthink.board.submissions import About
+from medthink.board.submissions import ModelDescription
 from medthink.web.submissions.rest import SubmissionInfo
 
 PROGRAM = Path(__file__).parents[1] / "support" / "further_text.py"
 # In every file that has to be touched: what is written before which line.
 ADDED = {
-    About: {
+    ModelDescription: {
         '    notes: str = ""\n': '    region: str = ""\n',
         '    AskedText(name="link"': '    AskedText(name="region", title="Region", fact="Region"),\n',
     },

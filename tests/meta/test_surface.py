@@ -13,7 +13,7 @@ import pytest
 import medthink
 from build_commands import PAGE, all_commands, build
 from medthink.cli import COMMANDS, overview
-from medthink.cli.command import HELP_FLAGS, enter
+from medthink.cli.command import HELP_FLAGS, run_command
 from medthink.core.numbers import as_percent
 
 HEAVY = {"numpy", "pyarrow", "PIL", "aiohttp", "torch", "litestar", "scipy", "sklearn", "matplotlib", "click", "rich"}
@@ -64,7 +64,7 @@ def test_overview_names_every_command():
 
 
 def test_the_help_of_a_group_cuts_no_sentence_off(capsys):
-    assert enter(["data", "--help"]) == 0
+    assert run_command(["data", "--help"]) == 0
     shown = capsys.readouterr().out.split("Commands:")[1]
     assert "..." not in shown and shown.count(".\n") == 6
 
@@ -121,7 +121,7 @@ def _calls_one_of(wanted: set[str], module: str, function: str) -> bool:
 @pytest.mark.parametrize(("name", "command"), all_commands().items())
 def test_every_command_takes_h(name, command, capsys):
     _, *words = name.split()
-    assert enter([*words, "-h"]) == 0
+    assert run_command([*words, "-h"]) == 0
     assert capsys.readouterr().out.startswith(f"Usage: {name}")
 
 

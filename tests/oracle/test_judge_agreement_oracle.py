@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 from lazily import Lazily
-from medthink.judge.judgement import Judgement, Setting
+from medthink.judge.judgement import Judgement, JudgeSettings
 from medthink.judge.kinds.discussion import EducationVerdict, SentenceVerdict, education_id
 from medthink.judge.kinds.step_scores import StepVerdict
 from medthink.judge.rubric import DIMENSIONS
-from medthink.judge.units import Source, split_source
+from medthink.judge.units import UnitSource, split_source
 from medthink.readers.agreement import compare_raters
-from medthink.readers.readings import Import, Reading
+from medthink.readers.readings import ImportedReadings, Reading
 
 theirs = Lazily("sklearn.metrics")
 CHANCE = np.random.default_rng(11)
@@ -22,7 +22,7 @@ SENTENCES = np.array(["correct", "incorrect", "unverifiable"])
 
 def make(what: str):
     sources = [
-        Source(run="r", case=case, sample=0, what=what, parts={"rationale": "One. Two. Three."})
+        UnitSource(run="r", case=case, sample=0, what=what, parts={"rationale": "One. Two. Three."})
         for case in range(CASES)
     ]
     return {one.key: one for one in map(split_source, sources)}
@@ -35,12 +35,14 @@ def noisy(labels: np.ndarray, options: np.ndarray) -> np.ndarray:
 def judgement(units, **verdicts) -> Judgement:
     return Judgement(
         case=units.case, sample=0, what=units.what, judge="openai/j", repeat=0, state="ok",
-        setting=Setting(sees=("history",)), prompt="p", **verdicts,
+        setting=JudgeSettings(sees=("history",)), prompt="p", **verdicts,
     )  # fmt: skip
 
 
 def result(readings, judgements, units):
-    return compare_raters(Import(readings=tuple(readings), problems=()), judgements, units, slices={}, truths={})
+    return compare_raters(
+        ImportedReadings(readings=tuple(readings), problems=()), judgements, units, slices={}, truths={}
+    )
 
 
 def pair_of(found, aspect: str):

@@ -6,7 +6,6 @@ import pytest
 
 from lazily import Lazily
 from medthink.stats import (
-    agreement,
     calibration,
     cohen_kappa,
     confusion,
@@ -14,6 +13,7 @@ from medthink.stats import (
     gwet_ac,
     ordered_agreement,
     panel_agreement,
+    rater_agreement,
 )
 
 theirs = Lazily("sklearn.metrics")
@@ -32,7 +32,7 @@ def test_coefficients_are_those_of_scikit_learn(seed):
     table = confusion(a, b)
     assert table.tolist() == theirs.confusion_matrix(a, b).tolist()
     assert cohen_kappa(table) == pytest.approx(theirs.cohen_kappa_score(a, b), abs=1e-12)
-    found = agreement(a, b, rng=np.random.default_rng(0), resamples=20)
+    found = rater_agreement(a, b, rng=np.random.default_rng(0), resamples=20)
     assert found.mcc.value == pytest.approx(theirs.matthews_corrcoef(a, b), abs=1e-12)
     for weighting in ("linear", "quadratic"):
         ours = cohen_kappa(table, weighting=weighting)

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from medthink.cases.case import Case, Image, Question, Reference
 from medthink.cases.check import cases as one_case
 from medthink.cases.check.cases import check_case
-from medthink.cases.check.image_files import FileLedger
-from medthink.cases.check.texts import GRAM, NearlyIdentical, contains_phrase, spell
+from medthink.cases.check.image_files import ImageFileList
+from medthink.cases.check.texts import GRAM, SimilarTextFinder, contains_phrase, normalised_words
 from medthink.cases.files import rows
-from medthink.cases.files.rows import COLUMNS, SLOT_COLUMNS, Place, case_from_row
+from medthink.cases.files.rows import COLUMNS, SLOT_COLUMNS, RowLocation, case_from_row
 from medthink.cases.images import stores
 from medthink.cases.images.stores import MISSING, FolderImages, NoImages, list_by_folder, path_problem
 from medthink.core.errors import DataError
@@ -108,7 +108,7 @@ def slot_rows(draw: st.DrawFn) -> dict[str, Any]:
 
 def _case_or_error(row: dict[str, Any]) -> Any:
     try:
-        return case_from_row(row, split="test", store=STORE, place=Place("f", 1))
+        return case_from_row(row, split="test", store=STORE, place=RowLocation("f", 1))
     except DataError as error:
         return str(error)
 
@@ -152,7 +152,7 @@ def test_a_path_that_agrees_at_a_glance_agrees_when_looked_at(path: str, name: s
     row: dict[str, Any] = dict.fromkeys(COLUMNS, "x") | {"title": "Case number 7", "options": {"A": "a"}}
     row |= {"is_longitudinal": False, "timepoint_count": 1, "image_count": 1, "image_01_modality": "CT"}
     case = case_from_row(
-        row | {"image_01_id": name, "image_01_path": path}, split="test", store=STORE, place=Place("f", 1)
+        row | {"image_01_id": name, "image_01_path": path}, split="test", store=STORE, place=RowLocation("f", 1)
     )
     found = [finding for finding in check_case(case, b"") if finding.code == "image-path-disagrees"]
     assert found == [*one_case._check_path(case, case.question.images[0])]
@@ -179,7 +179,7 @@ FILES = st.sampled_from([f"images/{folder}{name}.jpg" for folder in ("", "a/", "
 @given(st.sets(FILES), st.lists(st.lists(FILES, max_size=3), max_size=4))
 def test_files_struck_out_by_folder_are_those_struck_out_one_by_one(listed: set[str], cases: list[list[str]]) -> None:
     store = Listed(listed)
-    by_folder, one_by_one = FileLedger(store), FileLedger(store)
+    by_folder, one_by_one = ImageFileList(store), ImageFileList(store)
     for number, paths in enumerate(cases):
         images = tuple(Image(slot, "x", path, store) for slot, path in enumerate(paths, start=1))
         case = Case(number, "", "test", Question("", images, {}), cast("Reference", None), len(paths), {})
@@ -222,7 +222,7 @@ histories = st.lists(awkward | st.sampled_from(["a", "b", "A", "é", "9"]), max_
 @quick
 @given(histories | st.text(letters))
 def test_a_text_is_spelled_as_defined(text: str) -> None:
-    assert [word for word in spell(text).decode().split(" ") if word] == _words_of(text)
+    assert [word for word in normalised_words(text).decode().split(" ") if word] == _words_of(text)
 
 
 @quick
@@ -231,17 +231,17 @@ def test_a_phrase_is_found_as_defined(history: str, phrase: str) -> None:
     words, sought = _words_of(history), _words_of(phrase)
     starts = range(len(words) - len(sought) + 1)
     expected = bool(sought) and any(words[at : at + len(sought)] == sought for at in starts)
-    assert contains_phrase(spell(history), phrase) is expected
+    assert contains_phrase(normalised_words(history), phrase) is expected
 
 
 @quick
 @given(st.lists(st.tuples(st.sampled_from("abcdefg"), histories), max_size=12))
 @example([("a", ""), ("b", ""), ("a", "x"), ("b", "x")])
 def test_nearly_identical_texts_are_those_of_the_definition(texts: list[tuple[str, str]]) -> None:
-    finder = NearlyIdentical()
+    finder = SimilarTextFinder()
     expected = []
     for second, (split, text) in enumerate(texts):
-        finder.add(split, spell(text))
+        finder.add(split, normalised_words(text))
         best = (0.0, 0)
         for first, (other_split, other) in enumerate(texts[:second]):
             union = _grams(text) | _grams(other)

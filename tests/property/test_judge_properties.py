@@ -7,14 +7,14 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from medthink.core.tables import guard, unguard
+from medthink.core.tables import escape_formula, unescape_formula
 from medthink.judge.kinds.discussion import DimensionForm, SentenceVerdict, match_dimensions
 from medthink.judge.kinds.kind import match_ids
 from medthink.judge.kinds.steps import StepsForm
 from medthink.judge.rubric import DIMENSIONS
-from medthink.judge.scores import disagreement, majority
-from medthink.judge.units import Source, split_source
-from medthink.workflow.forms import Fault, fence, inert_json, read_form
+from medthink.judge.scores import majority_label, pairwise_disagreement
+from medthink.judge.units import UnitSource, split_source
+from medthink.workflow.forms import ReplyFault, fence, inert_json, read_form
 from medthink.workflow.sentences import split_sentences
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
@@ -53,9 +53,9 @@ def test_sentences_are_ordered_disjoint_trimmed_and_hold_every_word_but_markers(
 @given(st.lists(st.text("abc .", min_size=1), min_size=1, max_size=6))
 def test_unit_ids_depend_on_place_and_words_and_are_never_shared(parts):
     texts = {str(k): part for k, part in enumerate(parts)}
-    units = split_source(Source(run="r", case=1, sample=0, what="findings", parts=texts)).units
+    units = split_source(UnitSource(run="r", case=1, sample=0, what="findings", parts=texts)).units
     assert len({unit.id for unit in units}) == len(units)
-    other = split_source(Source(run="r", case=1, sample=1, what="findings", parts=texts)).units
+    other = split_source(UnitSource(run="r", case=1, sample=1, what="findings", parts=texts)).units
     assert not {unit.id for unit in units} & {unit.id for unit in other}
 
 
@@ -82,7 +82,7 @@ def test_any_order_of_scores_gives_the_order_of_the_dimensions(names):
 @given(IDS, st.lists(st.text("abcdef0123456789", min_size=4, max_size=4), max_size=8))
 def test_verdicts_match_only_when_their_ids_are_exactly_the_units(ids, given_ids):
     matched = match_ids(map(verdict, given_ids), ids)
-    assert isinstance(matched, Fault) == (sorted(given_ids) != sorted(ids))
+    assert isinstance(matched, ReplyFault) == (sorted(given_ids) != sorted(ids))
 
 
 @given(
@@ -91,24 +91,24 @@ def test_verdicts_match_only_when_their_ids_are_exactly_the_units(ids, given_ids
     )
 )
 def test_a_reply_that_is_not_the_form_is_a_fault_and_nothing_raises(value):
-    assert isinstance(read_form(json.dumps(value), StepsForm, "call"), Fault)
+    assert isinstance(read_form(json.dumps(value), StepsForm, "call"), ReplyFault)
 
 
 @given(TEXT)
 def test_any_reply_is_read_without_raising(text):
-    assert isinstance(read_form(text, StepsForm, "call"), Fault)
+    assert isinstance(read_form(text, StepsForm, "call"), ReplyFault)
 
 
 @given(TEXT)
 def test_a_guard_can_be_taken_off_and_leaves_no_formula(text):
-    guarded = guard(text)
-    assert unguard(guarded) == text
+    guarded = escape_formula(text)
+    assert unescape_formula(guarded) == text
     assert not guarded.lstrip(' "\u00a0\ufeff').startswith(("=", "+", "-", "@", "\t", "\r"))
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=7))
 def test_a_majority_is_unique_and_disagreement_a_share(labels):
-    chosen = majority(labels)
+    chosen = majority_label(labels)
     assert (chosen is not None) == any(2 * labels.count(label) > len(labels) for label in set(labels))
-    assert 0 <= disagreement(labels) <= 1
-    assert (disagreement(labels) == 0) == (len(set(labels)) < 2)
+    assert 0 <= pairwise_disagreement(labels) <= 1
+    assert (pairwise_disagreement(labels) == 0) == (len(set(labels)) < 2)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.cases.files.export import export_benchmark
-from medthink.cases.files.rows import COLUMNS, SLOT_COLUMNS, Place, case_from_row, row_from_case
+from medthink.cases.files.rows import COLUMNS, SLOT_COLUMNS, RowLocation, case_from_row, row_from_case
 from medthink.cases.images.stores import FolderImages, NoImages, ZipImages, path_problem
 from medthink.core.errors import DataError
 from medthink.core.jsonio import encode_json, parse_json, write_jsonl
@@ -69,11 +69,11 @@ def test_any_bytes_are_jsonl_or_a_data_error(tmp_path: Path, data: bytes) -> Non
 def test_any_object_is_a_case_or_a_data_error(row: dict[str, Any]) -> None:
     full = dict.fromkeys(COLUMNS, "") | {"title": "1", "options": {}, "is_longitudinal": True} | row
     try:
-        case = case_from_row(full, split="x", store=NoImages(Path()), place=Place("f", 1))
+        case = case_from_row(full, split="x", store=NoImages(Path()), place=RowLocation("f", 1))
     except DataError as error:
         assert str(error).startswith("f:1: ")
     else:
-        assert case_from_row(row_from_case(case), split="x", store=case_store(case), place=Place("f", 1)) == case
+        assert case_from_row(row_from_case(case), split="x", store=case_store(case), place=RowLocation("f", 1)) == case
 
 
 def case_store(case: Case) -> Any:

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from medthink.stats import (
     Estimate,
-    agreement,
     bootstrap_mean,
     calibration,
     cohen_kappa,
@@ -22,6 +21,7 @@ from medthink.stats import (
     panel_agreement,
     rank_runs,
     rate_interval,
+    rater_agreement,
     repeated_mean,
     sign_flip_test,
     wilson,
@@ -39,8 +39,8 @@ STATISTICS = {
     "paired_difference": lambda x, y, a, b, c, rng: paired_difference(x, y, clusters=c, rng=rng, resamples=50),
     "sign_flip_test": lambda x, y, a, b, c, rng: sign_flip_test(x, y, clusters=c, rng=rng, flips=50),
     "mcnemar": lambda x, y, a, b, c, rng: mcnemar(a, b),
-    "agreement": lambda x, y, a, b, c, rng: agreement(a, b, clusters=c, rng=rng, resamples=30),
-    "agreement_unclustered": lambda x, y, a, b, c, rng: agreement(a, b, rng=rng, resamples=30),
+    "agreement": lambda x, y, a, b, c, rng: rater_agreement(a, b, clusters=c, rng=rng, resamples=30),
+    "agreement_unclustered": lambda x, y, a, b, c, rng: rater_agreement(a, b, rng=rng, resamples=30),
     "ordered_agreement": lambda x, y, a, b, c, rng: ordered_agreement(
         a, b, categories=[0, 1, 2], clusters=c, rng=rng, resamples=30
     ),
@@ -171,7 +171,7 @@ def test_full_agreement_is_one_or_undefined(labels):
     table = confusion(labels, labels, categories="abc")
     constant = len(set(labels)) == 1
     rng = np.random.default_rng(0)
-    found = agreement(labels, labels, categories="abc", rng=rng, resamples=10)
+    found = rater_agreement(labels, labels, categories="abc", rng=rng, resamples=10)
     alpha = panel_agreement([[x, x] for x in labels], rng=rng, resamples=10).alpha
     for value in (cohen_kappa(table), found.mcc.value, alpha.value):
         assert value == (None if constant else pytest.approx(1.0))

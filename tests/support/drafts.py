@@ -4,12 +4,12 @@ from pathlib import Path
 from typing import Any
 
 from medthink.core.jsonio import write_jsonl
-from medthink.curate.build import StageEnd, open_stage, run_stage
+from medthink.curate.build import StageRunResult, open_stage, run_stage
 from medthink.curate.decision import Decision, read_decisions
 from medthink.curate.draft import Draft, Notes, blank_draft, read_drafts
 from medthink.curate.plan import WorkFolder
-from medthink.curate.review import Rulings
-from medthink.curate.stage import Stage, read_settings
+from medthink.curate.review import HumanDecisions
+from medthink.curate.stage import Stage, read_stage_settings
 
 
 def draft(
@@ -41,7 +41,7 @@ def write_drafts(path: Path, drafts: list[Draft]) -> Path:
 class StageTrial:
     """What a stage made of some drafts: its end, its decisions and the drafts it let pass, by case."""
 
-    def __init__(self, stage: Stage[Any], work: WorkFolder, end: StageEnd) -> None:
+    def __init__(self, stage: Stage[Any], work: WorkFolder, end: StageRunResult) -> None:
         self.stage = stage
         self.work = work
         self.end = end
@@ -67,5 +67,7 @@ def try_stage(
         settings = {"needs_licence": False} | settings
     work = WorkFolder(folder / "work")
     source = write_drafts(work.cases / "given.jsonl", drafts) if isinstance(drafts, list) else drafts
-    stage = open_stage(name, read_settings(name, settings), work=work, source=source, plan_folder=folder, seed=seed)
-    return StageTrial(stage, work, run_stage(stage, work, Rulings.read(work.review)))
+    stage = open_stage(
+        name, read_stage_settings(name, settings), work=work, source=source, plan_folder=folder, seed=seed
+    )
+    return StageTrial(stage, work, run_stage(stage, work, HumanDecisions.read(work.review)))

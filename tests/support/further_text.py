@@ -11,9 +11,9 @@ from pathlib import Path
 from msgspec import to_builtins
 
 from medthink.accounts.sessions import make_token
-from medthink.board.checking import HeldBenchmark
+from medthink.board.checking import LoadedBenchmark
 from medthink.board.submissions import list_submissions
-from medthink.board.worker import work_once
+from medthink.board.worker import process_next
 from people import Board
 from small_benchmark import write_benchmark
 
@@ -35,7 +35,7 @@ def main(root: Path) -> None:
         sent = client.post(f"/api/v1/submissions?model=made-7b&region={WORDS}", content=data, headers=bearer).json()
         (stored,) = list_submissions(board.store)
         assert to_builtins(stored.about)["region"] == WORDS
-        work_once(board.store, {stored.benchmark_id: HeldBenchmark.open(bench)})
+        process_next(board.store, {stored.benchmark_id: LoadedBenchmark.open(bench)})
         client.post(f"/api/v1/submissions/{sent['token']}/publish", headers=bearer)
         (row,) = csv.DictReader(client.get("/api/v1/leaderboard.csv").text.splitlines())
         assert row["region"] == WORDS

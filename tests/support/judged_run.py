@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from medthink.runs.manifest import RunSpec
-from medthink.runs.session import carry_out
+from medthink.runs.session import run_session
 from small_benchmark import write_benchmark
 
 RATIONALE = "The lesion is large. The margin is WRONG here. So the diagnosis follows."
@@ -29,7 +29,7 @@ def make_run(
     if not bench.exists():
         write_benchmark(bench, cases=cases, images=1)
     run = root / "run"
-    carry_out(RunSpec(benchmark=bench, model=model, out=run))
+    run_session(RunSpec(benchmark=bench, model=model, out=run))
     texts = rationales or [RATIONALE] * cases
     rewrite(run, [{"prediction_rationale": text} for text in texts])
     return run

@@ -12,7 +12,7 @@ from litestar.testing import TestClient
 from medthink.accounts.account import Account, NewAccount, add_account
 from medthink.accounts.roles import GivenRole
 from medthink.accounts.sessions import begin_session
-from medthink.store.engine import BoardStore, store_url
+from medthink.store.engine import Store, store_url
 from medthink.web.app.access import COOKIE
 from medthink.web.app.images import Renditions
 from medthink.web.app.security import loopback_hosts
@@ -37,7 +37,7 @@ class Board:
         runs: Sequence[Path] = (),
         review: Path | None = None,
     ) -> None:
-        self.store = BoardStore(store_url(root / "board.sqlite"))
+        self.store = Store(store_url(root / "board.sqlite"))
         self.served = open_app(self.store, data, "test", settings, runs=runs, review=review)
         self._renditions = Renditions(root / "cache")
         self.app = serve_application(self.served, hosts=sorted(loopback_hosts(PORT)), renditions=self._renditions)

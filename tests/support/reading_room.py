@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from judged_run import make_discussions, make_run
-from medthink.judge.session import JudgeOrder, judge_run
+from medthink.judge.session import JudgeSpec, judge_run
 from medthink.readers.studies import reading, setup
 from medthink.readers.studies.plan import StudyPlan
 from medthink.web.reading.routes import find_seat
@@ -23,7 +23,7 @@ CASES = 4
 def make_judged_run(root: Path, text: str = TEXT) -> Path:
     """A run whose rationales are cut into six steps, with lists of decisive findings."""
     run = make_run(root, cases=CASES, rationales=[text] * CASES)
-    judge_run(JudgeOrder(run=run, judges=("baseline/rules",), what=("steps", "omissions"), splitter="sentences"))
+    judge_run(JudgeSpec(run=run, judges=("baseline/rules",), what=("steps", "omissions"), splitter="sentences"))
     return run
 
 
@@ -38,8 +38,8 @@ def make_discussed_runs(root: Path) -> tuple[Path, Path]:
         manifest = json.loads((runs[-1] / "run.json").read_text())
         (runs[-1] / "run.json").write_text(json.dumps(manifest | {"model": f"server/{name}"}))
     for run in runs:
-        judge_run(JudgeOrder(run=run, judges=("baseline/rules",), what=("discussion",)))
-    judge_run(JudgeOrder(run=runs[0], judges=("baseline/rules",), what=("preference",), against=(runs[1],)))
+        judge_run(JudgeSpec(run=run, judges=("baseline/rules",), what=("discussion",)))
+    judge_run(JudgeSpec(run=runs[0], judges=("baseline/rules",), what=("preference",), against=(runs[1],)))
     return runs[0], runs[1]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from medthink.store.engine import BoardStore, store_url
+from medthink.store.engine import Store, store_url
 
 
 @pytest.fixture(scope="session")
@@ -36,16 +36,16 @@ def new_database(address: str) -> str:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def new_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], BoardStore]]:
+def new_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Store]]:
     """Makes empty stores of one kind."""
-    made: list[BoardStore] = []
+    made: list[Store] = []
 
-    def make() -> BoardStore:
+    def make() -> Store:
         if request.param == "sqlite":
             url = store_url(tmp_path / f"board{len(made)}.sqlite")
         else:
             url = new_database(request.getfixturevalue("postgres"))
-        made.append(BoardStore(url))
+        made.append(Store(url))
         return made[-1]
 
     yield make
@@ -54,7 +54,7 @@ def new_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callab
 
 
 @pytest.fixture
-def store(new_store: Callable[[], BoardStore]) -> BoardStore:
+def store(new_store: Callable[[], Store]) -> Store:
     """One empty store."""
     return new_store()
 

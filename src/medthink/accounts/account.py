@@ -13,7 +13,7 @@ from medthink.accounts.roles import GivenRole, Role, includes
 from medthink.core.clock import now_utc
 from medthink.core.errors import Declined, UsageError
 from medthink.store import tables
-from medthink.store.engine import BoardStore, insert_once, note
+from medthink.store.engine import Store, insert_if_missing, record_event
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ def find_team(connection: Connection, name: str) -> int | None:
     return connection.execute(sa.select(table.c.id).where(same).order_by(table.c.id)).scalar()
 
 
-def enter_team(connection: Connection, name: str) -> int:
+def ensure_team(connection: Connection, name: str) -> int:
     """The number of the team of this name, added if missing."""
     name = " ".join(name.split())
     if not name or len(name) > _LONGEST:
@@ -52,7 +52,7 @@ def enter_team(connection: Connection, name: str) -> int:
     if found is not None:
         return found
     # If two add the same team at once, one of them writes and both find it.
-    connection.execute(insert_once(connection, tables.teams, {"name": name, "added_at": now_utc()}))
+    connection.execute(insert_if_missing(connection, tables.teams, {"name": name, "added_at": now_utc()}))
     entered = find_team(connection, name)
     assert entered is not None
     return entered
@@ -77,7 +77,7 @@ class NewAccount(msgspec.Struct, frozen=True, kw_only=True):
     password: str | None = None
 
 
-def add_account(store: BoardStore, new: NewAccount, *, actor: str, is_team_new: bool = False) -> Account:
+def add_account(store: Store, new: NewAccount, *, actor: str, is_team_new: bool = False) -> Account:
     """Create an account; UsageError if the name is taken, or if a team that must be new exists."""
     kept = None if new.password is None else hash_password(new.password, name=new.name)
     with store.write() as connection:
@@ -88,7 +88,7 @@ def insert_account(
     connection: Connection, new: NewAccount, password: str | None, *, actor: str, is_team_new: bool = False
 ) -> Account:
     """Create an account within a transaction; `password` is the hash."""
-    name, shown = read_name(new.name), read_shown_name(new.shown_name or new.name)
+    name, shown = normalise_sign_in_name(new.name), normalise_display_name(new.shown_name or new.name)
     team = new.team.strip()
     if team and is_team_new and find_team(connection, team) is not None:
         raise UsageError(
@@ -97,50 +97,50 @@ def insert_account(
     values: dict[str, Any] = {
         "name": name,
         "shown_name": shown,
-        "team_id": enter_team(connection, team) if team else None,
+        "team_id": ensure_team(connection, team) if team else None,
         "roles": list(new.roles),
         "password": password,
         "added_at": now_utc(),
     }
-    made_id = connection.execute(insert_once(connection, tables.accounts, values).returning(tables.accounts.c.id))
+    made_id = connection.execute(insert_if_missing(connection, tables.accounts, values).returning(tables.accounts.c.id))
     if made_id.scalar() is None:
         raise UsageError(f"the name {name} is taken", remedy="choose another name")
-    note(connection, None, actor, "account added", {"name": name, "roles": list(new.roles), "team": team})
-    made = find_in(connection, tables.accounts.c.name == name)
+    record_event(connection, None, actor, "account added", {"name": name, "roles": list(new.roles), "team": team})
+    made = find_account_in(connection, tables.accounts.c.name == name)
     assert made is not None
     return made
 
 
-def find_account(store: BoardStore, name: str) -> Account | None:
+def find_account(store: Store, name: str) -> Account | None:
     """The account of this name."""
     with store.read() as connection:
-        return find_in(connection, tables.accounts.c.name == name.strip().casefold())
+        return find_account_in(connection, tables.accounts.c.name == name.strip().casefold())
 
 
-def list_accounts(store: BoardStore, *, role: GivenRole | None = None) -> list[Account]:
+def list_accounts(store: Store, *, role: GivenRole | None = None) -> list[Account]:
     """All accounts, or those with a role, by name."""
     with store.read() as connection:
         rows = connection.execute(ACCOUNT_ROWS.order_by(tables.accounts.c.name)).mappings()
         return [one for one in map(read_account, rows) if role is None or role in one.roles]
 
 
-def has_maintainer(store: BoardStore) -> bool:
+def has_maintainer(store: Store) -> bool:
     """Whether anyone can sign in as maintainer."""
     return any(one.may("maintainer") for one in list_accounts(store, role="maintainer"))
 
 
-def check_password(store: BoardStore, name: str, given: str) -> Account | None:
+def check_password(store: Store, name: str, given: str) -> Account | None:
     """The account, if this is its password and it is not disabled."""
     table = tables.accounts
     with store.read() as connection:
         where = table.c.name == name.strip().casefold()
         kept = connection.execute(sa.select(table.c.password).where(where)).scalar()
-        found = find_in(connection, where)
+        found = find_account_in(connection, where)
     is_right = is_password(kept, given)
     return found if is_right and found is not None and found.disabled_at is None else None
 
 
-def set_password(store: BoardStore, account: Account, password: str, *, actor: str) -> None:
+def set_password(store: Store, account: Account, password: str, *, actor: str) -> None:
     """Change an account's password, and end its sessions."""
     kept = hash_password(password, name=account.name)
     with store.write() as connection:
@@ -148,7 +148,7 @@ def set_password(store: BoardStore, account: Account, password: str, *, actor: s
         end_sessions_in(connection, account.id)
 
 
-def set_roles(store: BoardStore, account: Account, roles: Sequence[GivenRole], *, actor: str) -> None:
+def set_roles(store: Store, account: Account, roles: Sequence[GivenRole], *, actor: str) -> None:
     """Change an account's roles; the last maintainer cannot lose that role."""
     with store.write() as connection:
         if "maintainer" not in roles:
@@ -156,7 +156,7 @@ def set_roles(store: BoardStore, account: Account, roles: Sequence[GivenRole], *
         _change(connection, account.id, {"roles": list(roles)}, actor=actor, what="roles changed")
 
 
-def set_disabled(store: BoardStore, account: Account, *, is_disabled: bool, actor: str) -> None:
+def set_disabled(store: Store, account: Account, *, is_disabled: bool, actor: str) -> None:
     """Close an account with all its credentials, or reopen it; the last maintainer cannot be closed."""
     with store.write() as connection:
         if is_disabled:
@@ -172,13 +172,13 @@ def end_sessions_in(connection: Connection, account_id: int) -> None:
     connection.execute(tables.sessions.delete().where(tables.sessions.c.account_id == account_id))
 
 
-def find_in(connection: Connection, where: sa.ColumnElement[bool]) -> Account | None:
+def find_account_in(connection: Connection, where: sa.ColumnElement[bool]) -> Account | None:
     """The matching account, within a transaction."""
     row = connection.execute(ACCOUNT_ROWS.where(where)).mappings().first()
     return None if row is None else read_account(row)
 
 
-def read_name(given: str) -> str:
+def normalise_sign_in_name(given: str) -> str:
     """A normalised sign-in name, or UsageError."""
     name = given.strip().casefold()
     if not _NAME.fullmatch(name):
@@ -189,7 +189,7 @@ def read_name(given: str) -> str:
     return name
 
 
-def read_shown_name(given: str) -> str:
+def normalise_display_name(given: str) -> str:
     """The display name, or UsageError."""
     shown = " ".join(given.split())
     if not shown or len(shown) > _LONGEST_SHOWN or not shown.isprintable():
@@ -212,7 +212,7 @@ def _change(connection: Connection, number: int, values: dict[str, Any], *, acto
     where = tables.accounts.c.id == number
     connection.execute(tables.accounts.update().where(where).values(values))
     said = {name: value for name, value in values.items() if name == "roles"}
-    note(connection, None, actor, what, {"account": number} | said)
+    record_event(connection, None, actor, what, {"account": number} | said)
 
 
 def _refuse_last_maintainer(connection: Connection, account: Account) -> None:

@@ -1,7 +1,7 @@
 """Sign-in through an external provider: OpenID Connect or GitHub, by `authlib`.
 
-A sign-in begins with `begin_flow`, which keeps the secrets of this one attempt in the store, and ends with
-`finish_flow`, which removes them again: a provider's answer can be used once, within ten minutes, and only by the
+A sign-in begins with `start_sign_in`, which keeps the secrets of this one attempt in the store, and ends with
+`complete_sign_in`, which removes them again: a provider's answer can be used once, within ten minutes, and only by the
 browser that began.
 """
 
@@ -22,12 +22,12 @@ from joserfc import jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
-from medthink.accounts.account import Account, find_in
+from medthink.accounts.account import Account, find_account_in
 from medthink.accounts.passwords import digest_secret, make_secret
 from medthink.core.clock import now_utc, utc_in
 from medthink.core.errors import OutsideError, UsageError
 from medthink.store import tables
-from medthink.store.engine import BoardStore, insert_once, note
+from medthink.store.engine import Store, insert_if_missing, record_event
 
 _FLOW_S = 600
 # No provider can have this name.
@@ -73,7 +73,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
 
 
-class Begun(msgspec.Struct, frozen=True):
+class PendingSignIn(msgspec.Struct, frozen=True):
     """A sign-in in progress: where the browser is sent, and what it must bring back."""
 
     address: str
@@ -96,7 +96,9 @@ _GITHUB = _Endpoints(
 )
 
 
-def begin_flow(store: BoardStore, provider: IdentityProvider, *, callback: str, detail: Mapping[str, str]) -> Begun:
+def start_sign_in(
+    store: Store, provider: IdentityProvider, *, callback: str, detail: Mapping[str, str]
+) -> PendingSignIn:
     """Begin a sign-in; `detail` is returned when it is finished."""
     ends = _endpoints(provider)
     state, nonce, verifier = make_secret(), secrets.token_urlsafe(24), generate_token(64)
@@ -106,11 +108,11 @@ def begin_flow(store: BoardStore, provider: IdentityProvider, *, callback: str, 
             ends.authorization_endpoint, state=state, code_verifier=verifier, **extra
         )
     _keep_flow(store, state, provider.name, {"nonce": nonce, "verifier": verifier, "detail": dict(detail)})
-    return Begun(address, state)
+    return PendingSignIn(address, state)
 
 
-def finish_flow(
-    store: BoardStore, provider: IdentityProvider, *, callback: str, state: str, code: str
+def complete_sign_in(
+    store: Store, provider: IdentityProvider, *, callback: str, state: str, code: str
 ) -> tuple[Identity, dict[str, str]]:
     """The identity confirmed by the provider, and the stored detail; OutsideError if the answer is invalid."""
     kept = _take_flow(store, provider, state)
@@ -127,7 +129,7 @@ def finish_flow(
     return identity, kept["detail"]
 
 
-def hold_identity(store: BoardStore, identity: Identity, origin: str) -> str:
+def save_pending_identity(store: Store, identity: Identity, origin: str) -> str:
     """Store an identity while its owner creates an account; returns the secret for their browser.
 
     `origin` is returned later.
@@ -138,7 +140,7 @@ def hold_identity(store: BoardStore, identity: Identity, origin: str) -> str:
     return secret
 
 
-def held_identity(store: BoardStore, secret: str) -> tuple[Identity, str] | None:
+def pending_identity(store: Store, secret: str) -> tuple[Identity, str] | None:
     """The identity of someone creating an account, if it was stored recently."""
     table = tables.flows
     where = sa.and_(table.c.digest == digest_secret(secret), table.c.provider == _HELD, table.c.expires_at > now_utc())
@@ -147,14 +149,14 @@ def held_identity(store: BoardStore, secret: str) -> tuple[Identity, str] | None
     return None if found is None else (msgspec.convert(found["identity"], Identity), found["origin"])
 
 
-def _keep_flow(store: BoardStore, secret: str, provider: str, detail: dict[str, Any]) -> None:
+def _keep_flow(store: Store, secret: str, provider: str, detail: dict[str, Any]) -> None:
     row = {"digest": digest_secret(secret), "provider": provider, "detail": detail, "expires_at": utc_in(_FLOW_S)}
     with store.write() as connection:
         connection.execute(tables.flows.delete().where(tables.flows.c.expires_at <= now_utc()))
         connection.execute(tables.flows.insert().values(row))
 
 
-def _take_flow(store: BoardStore, provider: IdentityProvider, state: str) -> dict[str, Any]:
+def _take_flow(store: Store, provider: IdentityProvider, state: str) -> dict[str, Any]:
     table = tables.flows
     where = sa.and_(table.c.digest == digest_secret(state), table.c.provider == provider.name)
     with store.write() as connection:
@@ -218,17 +220,17 @@ def _no_good(provider: IdentityProvider, why: str) -> OutsideError:
     return OutsideError(f"{provider.words} did not confirm who you are ({why})", remedy="try again in a while")
 
 
-def find_by_identity(store: BoardStore, identity: Identity) -> Account | None:
+def find_by_identity(store: Store, identity: Identity) -> Account | None:
     """The account of this person, if there is one and it is open."""
     table = tables.identities
     same = sa.and_(table.c.issuer == identity.issuer, table.c.subject == identity.subject)
     with store.read() as connection:
         number = connection.execute(sa.select(table.c.account_id).where(same)).scalar()
-        found = None if number is None else find_in(connection, tables.accounts.c.id == number)
+        found = None if number is None else find_account_in(connection, tables.accounts.c.id == number)
     return found if found is not None and found.disabled_at is None else None
 
 
-def link_identity(store: BoardStore, account: Account, identity: Identity) -> None:
+def link_identity(store: Store, account: Account, identity: Identity) -> None:
     """Link this person to the account; someone already linked to another account keeps that one."""
     row = {
         "issuer": identity.issuer,
@@ -237,5 +239,5 @@ def link_identity(store: BoardStore, account: Account, identity: Identity) -> No
         "added_at": now_utc(),
     }
     with store.write() as connection:
-        connection.execute(insert_once(connection, tables.identities, row))
-        note(connection, None, account.name, "identity linked", {"issuer": identity.issuer})
+        connection.execute(insert_if_missing(connection, tables.identities, row))
+        record_event(connection, None, account.name, "identity linked", {"issuer": identity.issuer})

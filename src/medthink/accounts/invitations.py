@@ -11,13 +11,13 @@ import msgspec
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from medthink.accounts.account import Account, NewAccount, enter_team, find_in, insert_account
+from medthink.accounts.account import Account, NewAccount, ensure_team, find_account_in, insert_account
 from medthink.accounts.passwords import digest_secret, hash_password, make_secret
 from medthink.accounts.roles import GivenRole
 from medthink.core.clock import now_utc, utc_in
 from medthink.core.errors import Declined
 from medthink.store import tables
-from medthink.store.engine import BoardStore, note
+from medthink.store.engine import Store, record_event
 
 DAYS = 14
 READER_DAYS = 90
@@ -50,16 +50,16 @@ class Invitation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def invite(
-    store: BoardStore, roles: Sequence[GivenRole], *, actor: str, team: str = "", about: str = "", days: int = DAYS
+    store: Store, roles: Sequence[GivenRole], *, actor: str, team: str = "", about: str = "", days: int = DAYS
 ) -> str:
     """Invite someone to create an account with these roles in this team; returns the secret of the link."""
     with store.write() as connection:
-        team_id = enter_team(connection, team) if team.strip() else None
+        team_id = ensure_team(connection, team) if team.strip() else None
         return _make(connection, {"roles": list(roles), "team_id": team_id, "note": about[:200]}, actor, days)
 
 
 def invite_reader(
-    store: BoardStore, name: str, *, shown_name: str = "", actor: str, days: int = READER_DAYS
+    store: Store, name: str, *, shown_name: str = "", actor: str, days: int = READER_DAYS
 ) -> tuple[Account, str]:
     """Create a reader who signs in by a personal link; returns the account and the secret of the link."""
     new = NewAccount(name=name, shown_name=shown_name, roles=("reader",))
@@ -69,7 +69,7 @@ def invite_reader(
         return account, _make(connection, values, actor, days)
 
 
-def renew_link(store: BoardStore, account: Account, *, actor: str, days: int = READER_DAYS) -> str:
+def renew_link(store: Store, account: Account, *, actor: str, days: int = READER_DAYS) -> str:
     """A new personal link for someone who lost theirs; earlier ones become invalid."""
     table = tables.invitations
     with store.write() as connection:
@@ -79,21 +79,21 @@ def renew_link(store: BoardStore, account: Account, *, actor: str, days: int = R
         return _make(connection, values, actor, days)
 
 
-def find_invitation(store: BoardStore, secret: str) -> Invitation | None:
+def find_invitation(store: Store, secret: str) -> Invitation | None:
     """The invitation behind a link, if it is still valid."""
     with store.read() as connection:
         found = _find(connection, tables.invitations.c.digest == digest_secret(secret))
     return None if found is None or found.is_over else found
 
 
-def list_invitations(store: BoardStore) -> list[Invitation]:
+def list_invitations(store: Store) -> list[Invitation]:
     """Every invitation, newest first."""
     with store.read() as connection:
         rows = connection.execute(_SELECT.order_by(tables.invitations.c.id.desc())).mappings()
         return [_invitation(row) for row in rows]
 
 
-def accept(store: BoardStore, secret: str, new: NewAccount) -> Account:
+def accept_invitation(store: Store, secret: str, new: NewAccount) -> Account:
     """Create the account of an invitation; roles and team are the invitation's, whatever `new` says."""
     kept = None if new.password is None else hash_password(new.password, name=new.name)
     table = tables.invitations
@@ -108,7 +108,7 @@ def accept(store: BoardStore, secret: str, new: NewAccount) -> Account:
         return insert_account(connection, granted, kept, actor=found.made_by, is_team_new=found.team is None)
 
 
-def enter(store: BoardStore, secret: str) -> Account | None:
+def accept_personal_link(store: Store, secret: str) -> Account | None:
     """The owner of this personal link, if it is valid and the account is open."""
     found = find_invitation(store, secret)
     if found is None or found.account_id is None:
@@ -116,17 +116,17 @@ def enter(store: BoardStore, secret: str) -> Account | None:
     with store.write() as connection:
         where = tables.invitations.c.id == found.id
         connection.execute(tables.invitations.update().where(where).values(used_at=now_utc()))
-        account = find_in(connection, tables.accounts.c.id == found.account_id)
+        account = find_account_in(connection, tables.accounts.c.id == found.account_id)
     return account if account is not None and account.disabled_at is None else None
 
 
-def revoke_invitation(store: BoardStore, number: int, *, actor: str) -> bool:
+def revoke_invitation(store: Store, number: int, *, actor: str) -> bool:
     """Revoke a link at once; returns whether it existed."""
     table = tables.invitations
     with store.write() as connection:
         changed = connection.execute(table.update().where(table.c.id == number).values(revoked_at=now_utc())).rowcount
         if changed:
-            note(connection, None, actor, "invitation revoked", {"invitation": number})
+            record_event(connection, None, actor, "invitation revoked", {"invitation": number})
     return changed > 0
 
 
@@ -139,7 +139,7 @@ def _make(connection: Connection, values: dict[str, object], actor: str, days: i
         "expires_at": utc_in(days * 86400),
     }
     connection.execute(tables.invitations.insert().values(row | values))
-    note(connection, None, actor, "invited", {"roles": values["roles"], "note": values["note"]})
+    record_event(connection, None, actor, "invited", {"roles": values["roles"], "note": values["note"]})
     return secret
 
 

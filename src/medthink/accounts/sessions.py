@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import msgspec
 import sqlalchemy as sa
 
-from medthink.accounts.account import ACCOUNT_ROWS, Account, end_sessions_in, find_in, read_account
+from medthink.accounts.account import ACCOUNT_ROWS, Account, end_sessions_in, find_account_in, read_account
 from medthink.accounts.passwords import digest_secret, make_secret
 from medthink.accounts.roles import TokenScope
 from medthink.core.clock import now_utc, utc_in
 from medthink.core.digest import digest_bytes
 from medthink.core.errors import Declined, UsageError
 from medthink.store import tables
-from medthink.store.engine import BoardStore, insert_once, note
+from medthink.store.engine import Store, insert_if_missing, record_event
 
 LONGEST_S = 14 * 86400
 IDLE_S = 3 * 86400
@@ -29,7 +29,7 @@ _FIND = (
 )
 
 
-def begin_session(store: BoardStore, account: Account) -> str:
+def begin_session(store: Store, account: Account) -> str:
     """Sign a person in; returns the secret for their browser."""
     secret, now = make_secret(), now_utc()
     row = {
@@ -45,7 +45,7 @@ def begin_session(store: BoardStore, account: Account) -> str:
     return secret
 
 
-def find_session(store: BoardStore, secret: str) -> Account | None:
+def find_session(store: Store, secret: str) -> Account | None:
     """The account of this session, if it is valid and the account is open."""
     table, digest = tables.sessions, digest_secret(secret)
     with store.read() as connection:
@@ -59,13 +59,13 @@ def find_session(store: BoardStore, secret: str) -> Account | None:
     return account
 
 
-def end_session(store: BoardStore, secret: str) -> None:
+def end_session(store: Store, secret: str) -> None:
     """Sign out."""
     with store.write() as connection:
         connection.execute(tables.sessions.delete().where(tables.sessions.c.digest == digest_secret(secret)))
 
 
-def end_sessions(store: BoardStore, account: Account) -> None:
+def end_sessions(store: Store, account: Account) -> None:
     """Sign a person out everywhere."""
     with store.write() as connection:
         end_sessions_in(connection, account.id)
@@ -100,7 +100,7 @@ class ApiToken(msgspec.Struct, frozen=True, kw_only=True):
         return self.revoked_at is not None or self.expires_at <= now_utc()
 
 
-def make_token(store: BoardStore, account: Account, label: str, scopes: Sequence[TokenScope], *, days: int) -> str:
+def make_token(store: Store, account: Account, label: str, scopes: Sequence[TokenScope], *, days: int) -> str:
     """A new token; it is returned only once."""
     if not scopes or not 1 <= days <= _MOST_DAYS:
         raise UsageError("a token needs a scope and an expiry", remedy=f"choose scopes, and 1 to {_MOST_DAYS} days")
@@ -119,16 +119,16 @@ def make_token(store: BoardStore, account: Account, label: str, scopes: Sequence
         if connection.execute(sa.select(sa.func.count()).where(live)).scalar_one() >= _MOST_TOKENS:
             raise UsageError(f"you have {_MOST_TOKENS} tokens", remedy="revoke those you no longer use")
         connection.execute(tables.api_tokens.insert().values(row))
-        note(connection, None, account.name, "token made", {"hint": row["hint"], "scopes": list(scopes)})
+        record_event(connection, None, account.name, "token made", {"hint": row["hint"], "scopes": list(scopes)})
     return secret
 
 
-def find_token(store: BoardStore, secret: str) -> tuple[Account, ApiToken] | None:
+def find_token(store: Store, secret: str) -> tuple[Account, ApiToken] | None:
     """The account of this token, if it is valid and the account is open."""
     table = tables.api_tokens
     with store.read() as connection:
         row = connection.execute(sa.select(table).where(table.c.digest == digest_secret(secret))).mappings().first()
-        account = None if row is None else find_in(connection, tables.accounts.c.id == row["account_id"])
+        account = None if row is None else find_account_in(connection, tables.accounts.c.id == row["account_id"])
     if row is None or account is None or account.disabled_at is not None:
         return None
     token = _token(row)
@@ -141,7 +141,7 @@ def find_token(store: BoardStore, secret: str) -> tuple[Account, ApiToken] | Non
     return account, token
 
 
-def list_tokens(store: BoardStore, account: Account) -> list[ApiToken]:
+def list_tokens(store: Store, account: Account) -> list[ApiToken]:
     """The tokens of an account, newest first."""
     table = tables.api_tokens
     with store.read() as connection:
@@ -149,14 +149,14 @@ def list_tokens(store: BoardStore, account: Account) -> list[ApiToken]:
         return [_token(row) for row in rows]
 
 
-def revoke_token(store: BoardStore, account: Account, number: int) -> bool:
+def revoke_token(store: Store, account: Account, number: int) -> bool:
     """Revoke one of this account's tokens at once; returns whether it existed."""
     table = tables.api_tokens
     with store.write() as connection:
         where = sa.and_(table.c.id == number, _belongs(account))
         changed = connection.execute(table.update().where(where).values(revoked_at=now_utc())).rowcount
         if changed:
-            note(connection, None, account.name, "token revoked", {"token": number})
+            record_event(connection, None, account.name, "token revoked", {"token": number})
     return changed > 0
 
 
@@ -179,7 +179,7 @@ class TooManyAttempts(Declined):
     wait_s = WINDOW_S
 
 
-def admit_sign_in(store: BoardStore, name: str, address: str) -> None:
+def limit_sign_in(store: Store, name: str, address: str) -> None:
     """Count an attempt to sign in, or raise TooManyAttempts."""
     name = name.strip().casefold()
     limits = {f"both/{address}/{name}": _BOTH, f"name/{name}": _NAME, f"address/{address}": _ADDRESS}
@@ -188,19 +188,19 @@ def admit_sign_in(store: BoardStore, name: str, address: str) -> None:
         raise TooManyAttempts("too many attempts to sign in", remedy=f"try again in {minutes} minutes")
 
 
-def forget_attempts(store: BoardStore, name: str, address: str) -> None:
+def forget_attempts(store: Store, name: str, address: str) -> None:
     """Reset the count after a successful sign-in."""
     with store.write() as connection:
         key = _key(f"both/{address}/{name.strip().casefold()}")
         connection.execute(tables.attempts.delete().where(tables.attempts.c.key == key))
 
 
-def count_attempt(store: BoardStore, what: str, most: int) -> bool:
+def count_attempt(store: Store, what: str, most: int) -> bool:
     """Count one more attempt at something; whether it is among the first `most` of its window."""
     table, key = tables.attempts, _key(what)
     with store.write() as connection:
         connection.execute(table.delete().where(table.c.since < utc_in(-WINDOW_S)))
-        connection.execute(insert_once(connection, table, {"key": key, "since": now_utc(), "count": 0}))
+        connection.execute(insert_if_missing(connection, table, {"key": key, "since": now_utc(), "count": 0}))
         more = table.update().where(table.c.key == key).values(count=table.c.count + 1)
         connection.execute(more)
         tried: int = connection.execute(sa.select(table.c.count).where(table.c.key == key)).scalar_one()

@@ -13,7 +13,7 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from medthink.audit.rivals import Guessable, Guesses, gather, guess_by_inputs, guess_longest, guess_majority
+from medthink.audit.rivals import Guessable, Guesses, guess_by_inputs, guess_longest, guess_majority, guessable_cases
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.cases.check.run import check_benchmark
@@ -28,7 +28,7 @@ ALPHA = 0.01
 Verdict = Literal["clear", "alarm", "for information", "same as another"]
 
 
-class ProbeScore(msgspec.Struct, frozen=True, kw_only=True):
+class GuesserScore(msgspec.Struct, frozen=True, kw_only=True):
     """How often a guesser is right, against chance."""
 
     name: str
@@ -47,7 +47,7 @@ class LengthGap(msgspec.Struct, frozen=True, kw_only=True):
     right_is_longest: Measured
 
 
-class Probe(msgspec.Struct, frozen=True, kw_only=True):
+class BenchmarkAudit(msgspec.Struct, frozen=True, kw_only=True):
     """What an audit of a benchmark found.
 
     `detectable` is the true rate of a guesser that would have raised the alarm with 80 % power; None if none would.
@@ -56,14 +56,14 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
     split: str
     n_cases: int
     text_fingerprint: str
-    scores: tuple[ProbeScore, ...]
+    scores: tuple[GuesserScore, ...]
     letters: dict[str, int]
     length_gap: LengthGap
     problems: dict[str, int]
     detectable: float | None
 
     @property
-    def alarms(self) -> tuple[ProbeScore, ...]:
+    def alarms(self) -> tuple[GuesserScore, ...]:
         """The probes that beat chance."""
         return tuple(score for score in self.scores if score.verdict == "alarm")
 
@@ -79,9 +79,9 @@ _TELLING = ("majority letter", "longest option", "guesser:options", "guesser:que
 _COUNTED = ("answer-in-history", "history-duplicate-across-splits", "id-duplicate", "options-not-distinct")
 
 
-def probe_benchmark(benchmark: Benchmark, split: str, *, advance: Callable[[str], object] = str) -> Probe:
+def audit_benchmark(benchmark: Benchmark, split: str, *, advance: Callable[[str], object] = str) -> BenchmarkAudit:
     """Audit a split; `advance` is called with the name of each probe."""
-    material = gather(benchmark, split)
+    material = guessable_cases(benchmark, split)
     found = []
     for name, guess in _probes(material).items():
         advance(name)
@@ -90,7 +90,7 @@ def probe_benchmark(benchmark: Benchmark, split: str, *, advance: Callable[[str]
     counts = check_benchmark(benchmark, images=False).counts
     scores = _judge(found, material.cases)
     tested = sum(score.p_holm is not None for score in scores)
-    return Probe(
+    return BenchmarkAudit(
         split=split,
         n_cases=len(material.cases),
         text_fingerprint=benchmark[split].text_fingerprint(),
@@ -112,7 +112,7 @@ def _probes(material: Guessable) -> dict[str, Callable[[], Guesses]]:
     }
 
 
-def _judge(found: list[Guesses], cases: list[Case]) -> tuple[ProbeScore, ...]:
+def _judge(found: list[Guesses], cases: list[Case]) -> tuple[GuesserScore, ...]:
     from scipy.stats import binomtest
 
     chance = fmean(1 / len(case.question.options) for case in cases)
@@ -122,7 +122,7 @@ def _judge(found: list[Guesses], cases: list[Case]) -> tuple[ProbeScore, ...]:
     telling = [place for place, guesses in enumerate(found) if guesses.name in _TELLING and guesses.name not in same]
     corrected = dict(zip(telling, map(float, holm([raw[place] for place in telling])), strict=True))
     return tuple(
-        ProbeScore(
+        GuesserScore(
             name=guesses.name,
             source=guesses.source,
             accuracy=wilson(right[place], len(cases)),

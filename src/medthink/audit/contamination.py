@@ -19,14 +19,14 @@ from medthink.audit.runs import is_variant
 from medthink.cases.case import Case
 from medthink.core.digest import seed_from
 from medthink.core.errors import UsageError
-from medthink.scoring.inputs import Material
+from medthink.scoring.inputs import ScoringInput
 from medthink.scoring.scores import Scores
 from medthink.stats.comparisons.differences import holm
 from medthink.stats.estimate import Measured, Undefined
 from medthink.stats.intervals import newcombe, rate_of, wilson
-from medthink.stats.memorisation import MemoryTest, labels_recalled, order_favoured, order_gained, places_recalled
-from medthink.workflow.ask import Recollection
-from medthink.workflow.view import apply
+from medthink.stats.memorisation import MemorisationTest, labels_recalled, order_favoured, order_gained, places_recalled
+from medthink.workflow.ask import RecallReply
+from medthink.workflow.view import show_under_condition
 
 DATE_COLUMN = "case_date"
 """The column of a benchmark's rows with the day a case was published."""
@@ -45,7 +45,7 @@ class DateGap(msgspec.Struct, frozen=True, kw_only=True):
     undated: int
 
 
-def accuracy_by_date(material: Material, scores: Scores, released: date) -> DateGap:
+def accuracy_by_date(material: ScoringInput, scores: Scores, released: date) -> DateGap:
     """Accuracy on the cases dated before a day, and from it on."""
     rights: dict[bool, list[float]] = {True: [], False: []}
     undated = 0
@@ -90,14 +90,14 @@ _ORDER_ALPHA = 0.001 / 4
 TraceKind = Literal["letters", "hidden option", "case number", "answers"]
 
 
-class MemoryTrace(msgspec.Struct, frozen=True, kw_only=True):
+class MemorisationResult(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that only memory can explain, with its test, Holm-corrected over all tests made.
 
     `untested` says why there is no test.
     """
 
     kind: TraceKind
-    test: MemoryTest | None = None
+    test: MemorisationTest | None = None
     p_holm: float | None = None
     untested: str = ""
 
@@ -124,12 +124,12 @@ class Contamination(msgspec.Struct, frozen=True, kw_only=True):
     run: str
     n_cases: int
     is_control: bool
-    traces: tuple[MemoryTrace, ...]
+    traces: tuple[MemorisationResult, ...]
     verbatim: tuple[VerbatimRate, ...]
     dates: tuple[DateGap, ...]
 
     @property
-    def alarms(self) -> tuple[MemoryTrace, ...]:
+    def alarms(self) -> tuple[MemorisationResult, ...]:
         """The traces of memory that were found."""
         return tuple(trace for trace in self.traces if trace.is_alarm)
 
@@ -138,13 +138,13 @@ class _Recalled(NamedTuple):
     """A case and what a model recalled about it."""
 
     case: Case
-    said: Recollection
+    said: RecallReply
 
 
-def probe_contamination(
-    recalls: Sequence[Material],
-    controls: Sequence[Material],
-    answered: Sequence[tuple[Material, Scores]],
+def audit_contamination(
+    recalls: Sequence[ScoringInput],
+    controls: Sequence[ScoringInput],
+    answered: Sequence[tuple[ScoringInput, Scores]],
     *,
     released: date | None = None,
 ) -> list[Contamination]:
@@ -159,9 +159,9 @@ def probe_contamination(
 
 
 def _probe(
-    recall: Material,
+    recall: ScoringInput,
     rates: Sequence[VerbatimRate],
-    answered: Sequence[tuple[Material, Scores]],
+    answered: Sequence[tuple[ScoringInput, Scores]],
     released: date | None,
     *,
     is_control: bool,
@@ -185,12 +185,12 @@ def _probe(
 
 
 def _test(
-    said: Sequence[_Recalled], recall: Material, own: Sequence[tuple[Material, Scores]]
-) -> tuple[MemoryTrace, ...]:
+    said: Sequence[_Recalled], recall: ScoringInput, own: Sequence[tuple[ScoringInput, Scores]]
+) -> tuple[MemorisationResult, ...]:
     """All possible tests; the level of each is 1 % shared among them."""
     disorder = _why_not_by_lot(recall.cases.values())
     pair = _order_pair(own)
-    made: dict[TraceKind, Callable[[float], MemoryTest | None]] = {
+    made: dict[TraceKind, Callable[[float], MemorisationTest | None]] = {
         "letters": lambda alpha: _test_letters(said, alpha),
         "hidden option": lambda alpha: _test_hidden(said, alpha),
         "case number": lambda alpha: _test_numbers(said, recall, alpha),
@@ -204,7 +204,7 @@ def _test(
     done = {kind: test for kind, test in tests.items() if test is not None and test.n}
     corrected = dict(zip(done, map(float, holm([test.p_value for test in done.values()])), strict=True))
     return tuple(
-        MemoryTrace(
+        MemorisationResult(
             kind=kind,
             test=done.get(kind),
             p_holm=corrected.get(kind),
@@ -214,13 +214,13 @@ def _test(
     )
 
 
-def _recollections(material: Material) -> Iterable[_Recalled]:
+def _recollections(material: ScoringInput) -> Iterable[_Recalled]:
     for one in material.predictions:
-        if isinstance(one.recall, Recollection):
+        if isinstance(one.recall, RecallReply):
             yield _Recalled(material.cases[one.case], one.recall)
 
 
-def _test_letters(said: Sequence[_Recalled], alpha: float) -> MemoryTest:
+def _test_letters(said: Sequence[_Recalled], alpha: float) -> MemorisationTest:
     """Only the wrong options: the position of the right one may follow the benchmark's own pattern."""
     named, actual = [], []
     for case, one in said:
@@ -231,7 +231,7 @@ def _test_letters(said: Sequence[_Recalled], alpha: float) -> MemoryTest:
     return places_recalled(named, actual, alpha=alpha)
 
 
-def _test_hidden(said: Sequence[_Recalled], alpha: float) -> MemoryTest:
+def _test_hidden(said: Sequence[_Recalled], alpha: float) -> MemorisationTest:
     both = [
         (_is_verbatim(one.option, case, one.hidden), _is_verbatim(one.option_reordered, case, one.hidden))
         for case, one in _with_hidden_distractor(said)
@@ -240,20 +240,22 @@ def _test_hidden(said: Sequence[_Recalled], alpha: float) -> MemoryTest:
     return order_favoured([a for a, _ in both], [b for _, b in both], alpha=alpha)
 
 
-def _test_numbers(said: Sequence[_Recalled], recall: Material, alpha: float) -> MemoryTest:
+def _test_numbers(said: Sequence[_Recalled], recall: ScoringInput, alpha: float) -> MemorisationTest:
     rng = np.random.default_rng(seed_from("case numbers", recall.text_fingerprint))
     return labels_recalled([one.number for _, one in said], [case.id for case, _ in said], alpha=alpha, rng=rng)
 
 
-def _test_order(published: tuple[Material, Scores], other: tuple[Material, Scores], alpha: float) -> MemoryTest | None:
+def _test_order(
+    published: tuple[ScoringInput, Scores], other: tuple[ScoringInput, Scores], alpha: float
+) -> MemorisationTest | None:
     rights = [[case.right for case in scores.cases] for _, scores in (published, other)]
     letters = [[_letter_shown(material, case.case) for case in scores.cases] for material, scores in (published, other)]
     return order_gained(rights[0], letters[0], rights[1], letters[1], alpha=alpha)
 
 
 def _order_pair(
-    own: Sequence[tuple[Material, Scores]],
-) -> tuple[tuple[Material, Scores], tuple[Material, Scores]] | None:
+    own: Sequence[tuple[ScoringInput, Scores]],
+) -> tuple[tuple[ScoringInput, Scores], tuple[ScoringInput, Scores]] | None:
     """Two runs of the model that differ only in the order of the options, the published order first."""
     for first in own:
         for second in own:
@@ -264,11 +266,11 @@ def _order_pair(
     return None
 
 
-def _letter_shown(material: Material, case_id: int) -> str:
+def _letter_shown(material: ScoringInput, case_id: int) -> str:
     """The letter under which the right option was shown."""
     assert material.manifest is not None
     case = material.cases[case_id]
-    shown = apply(replace(material.manifest.condition, swap_images=False), case.question)
+    shown = show_under_condition(replace(material.manifest.condition, swap_images=False), case.question)
     return next((letter for letter, original in shown.letters.items() if original == case.reference.answer), "")
 
 
@@ -287,7 +289,7 @@ def _bare(text: str) -> str:
     return words[2:].strip() if len(words) > 2 and words[0] in "abcde" and words[1] in ".):" else words
 
 
-def _verbatim(recall: Material, what: str) -> VerbatimRate:
+def _verbatim(recall: ScoringInput, what: str) -> VerbatimRate:
     assert recall.manifest is not None
     named = [
         _is_verbatim(one.option, case, one.hidden)
@@ -303,7 +305,7 @@ def _beside(rates: Sequence[VerbatimRate], run: str) -> tuple[VerbatimRate, ...]
     return (own, *(replace(one, gap=newcombe(own.rate, one.rate)) for one in rates if one.run != run))
 
 
-def _words_for(recall: Material, recalls: Sequence[Material]) -> str:
+def _words_for(recall: ScoringInput, recalls: Sequence[ScoringInput]) -> str:
     if recall in recalls:
         return "this benchmark"
     same = any(recall.text_fingerprint == one.text_fingerprint for one in recalls)

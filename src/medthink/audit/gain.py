@@ -54,7 +54,7 @@ def guesser_answers(guesses: Guesses, golds: Iterable[tuple[int, str | None]]) -
     return RivalAnswers(guesses.name, rights, is_rule=guesses.source == "rule")
 
 
-def blind_name(mine: Fields | None, other: Fields | None) -> str | None:
+def image_free_name(mine: Fields | None, other: Fields | None) -> str | None:
     """Which blind condition of a run the other condition is, if it is one and differs in nothing else."""
     match changed_fields(mine, other):
         case {"image_share": 0.0, **rest} if not rest:

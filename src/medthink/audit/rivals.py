@@ -9,7 +9,7 @@ import msgspec
 from medthink import __version__
 from medthink.baselines import Inputs
 from medthink.baselines.baseline import is_usable, longest_letter, rank_letters
-from medthink.baselines.guesser import best, cross_validated, train_guesser
+from medthink.baselines.guesser import cross_validated, most_probable, train_guesser
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.core.digest import digest_value
@@ -37,7 +37,7 @@ class Guessable(NamedTuple):
     lessons: list[Case]
 
 
-def gather(benchmark: Benchmark, split: str) -> Guessable:
+def guessable_cases(benchmark: Benchmark, split: str) -> Guessable:
     """The usable cases of the split, and the train split's unless that is the split itself."""
     cases = [case for case in benchmark[split] if is_usable(case)]
     if len(cases) < 2 * FOLDS:
@@ -54,7 +54,7 @@ def guess_by_inputs(material: Guessable, inputs: Inputs) -> Guesses:
         return Guesses(f"guesser:{inputs}", "cross-validated", {guess.case_id: guess.letter for guess in found})
     guesser = train_guesser(material.lessons, inputs)
     ranked = guesser.rank_all([case.question for case in material.cases])
-    letters = {case.id: best(ranks) for case, ranks in zip(material.cases, ranked, strict=True)}
+    letters = {case.id: most_probable(ranks) for case, ranks in zip(material.cases, ranked, strict=True)}
     return Guesses(f"guesser:{inputs}", "train split", letters)
 
 
@@ -96,7 +96,7 @@ def rival_guesses(benchmark: Benchmark, split: str) -> list[Guesses]:
         place = cache_folder() / "guesses" / f"{digest_value([key, split, inputs, __version__])}.json"
         guesses = _read(place)
         if guesses is None:
-            material = material or [gather(benchmark, split)]
+            material = material or [guessable_cases(benchmark, split)]
             guesses = guess_by_inputs(material[0], inputs)
             _keep(place, guesses)
         found.append(guesses)

@@ -9,7 +9,14 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
-from medthink.audit.gain import RivalAnswers, blind_name, changed_fields, gain_over_strongest, gain_rng, guesser_answers
+from medthink.audit.gain import (
+    RivalAnswers,
+    changed_fields,
+    gain_over_strongest,
+    gain_rng,
+    guesser_answers,
+    image_free_name,
+)
 from medthink.audit.rivals import Guesses
 from medthink.scoring.scores import AnswerScores, Scores
 from medthink.stats.comparisons.paired import paired_difference
@@ -20,7 +27,7 @@ from medthink.stats.intervals import share_interval, wilson
 _FORM_FIELDS = ("option_order", "image_order")
 
 
-class Rival(msgspec.Struct, frozen=True, kw_only=True):
+class RivalResult(msgspec.Struct, frozen=True, kw_only=True):
     """The run against something that lacks the decisive input: a guesser, or its own blind condition.
 
     `gain` is the run's accuracy minus the rival's on the same cases; `on_misses` is the run's accuracy on the cases the
@@ -49,7 +56,7 @@ class PlaceBias(msgspec.Struct, frozen=True, kw_only=True):
     p_value: float
 
 
-class Audit(msgspec.Struct, frozen=True, kw_only=True):
+class RunAudit(msgspec.Struct, frozen=True, kw_only=True):
     """What an audit of a run found; `diagnostic_gain` is over the strongest rival.
 
     `normalised_gain` is its share of what that rival left to gain, (accuracy − rival)/(1 − rival). Where
@@ -65,18 +72,18 @@ class Audit(msgspec.Struct, frozen=True, kw_only=True):
     diagnostic_gain: Measured
     normalised_gain: Measured
     has_own_blind: bool
-    rivals: tuple[Rival, ...]
+    rivals: tuple[RivalResult, ...]
     consistency: tuple[Consistency, ...]
     place_bias: PlaceBias | None
 
     @property
-    def strongest(self) -> Rival:
+    def strongest(self) -> RivalResult:
         """The rival that the gain is over."""
         chosen = (self.strongest_rival, self.strongest_run)
         return next(rival for rival in self.rivals if (rival.name, rival.run) == chosen)
 
 
-def audit_run(scores: Scores, guesses: Sequence[Guesses], others: Sequence[Scores]) -> Audit:
+def audit_run(scores: Scores, guesses: Sequence[Guesses], others: Sequence[Scores]) -> RunAudit:
     """Compare a run with guessers, and with its own model's other runs on the same cases."""
     assert scores.answers is not None
     rng = gain_rng(scores.origin.text_fingerprint)
@@ -84,7 +91,7 @@ def audit_run(scores: Scores, guesses: Sequence[Guesses], others: Sequence[Score
     against = [guesser_answers(guess, [(case.case, case.gold) for case in scores.cases]) for guess in guesses]
     against += _blind_runs(scores, own)
     over = gain_over_strongest(_rights(scores), against, rng=rng)
-    return Audit(
+    return RunAudit(
         run=scores.origin.name,
         accuracy=scores.answers.accuracy,
         strongest_rival=over.rival.name,
@@ -99,7 +106,7 @@ def audit_run(scores: Scores, guesses: Sequence[Guesses], others: Sequence[Score
     )
 
 
-def gain_caution(audit: Audit) -> str:
+def gain_caution(audit: RunAudit) -> str:
     """The caveat of the gain if no image-free run of the same model was among the rivals; else ""."""
     if audit.has_own_blind:
         return ""
@@ -115,13 +122,13 @@ def _rights(scores: Scores) -> tuple[float, ...]:
 
 def _blind_runs(scores: Scores, own: Sequence[Scores]) -> Iterator[RivalAnswers]:
     for other in own:
-        name = blind_name(scores.origin.condition, other.origin.condition)
+        name = image_free_name(scores.origin.condition, other.origin.condition)
         if name is not None:
             yield RivalAnswers(name, _rights(other), run=other.origin.name)
 
 
-def _set_against(rights: tuple[float, ...], rival: RivalAnswers, rng: np.random.Generator) -> Rival:
-    return Rival(
+def _set_against(rights: tuple[float, ...], rival: RivalAnswers, rng: np.random.Generator) -> RivalResult:
+    return RivalResult(
         name=rival.name,
         run=rival.run,
         accuracy=rival.accuracy,

@@ -26,14 +26,14 @@ class Baseline(Protocol):
         """Raise ModelError if this baseline cannot answer one of these kinds of prompt; called before a run."""
 
 
-class Pick(msgspec.Struct, frozen=True):
+class BaselineChoice(msgspec.Struct, frozen=True):
     """The option chosen, and why."""
 
     letter: str
     explanation: str
 
 
-Choose = Callable[[Question, int], Pick]
+Choose = Callable[[Question, int], BaselineChoice]
 
 
 class ChoosingBaseline:
@@ -117,7 +117,7 @@ _MOST_KEPT = 6
 _kept: dict[tuple[str, str], Any] = {}
 
 
-class Lessons(Generic[Learned]):
+class TrainedOnce(Generic[Learned]):
     """What a baseline learns from the train split; it is trained at the first question, not before."""
 
     def __init__(self, benchmark: Benchmark, name: str, fit: Fit[Learned]) -> None:
@@ -206,9 +206,9 @@ def random_letter(question: Question, sample: int) -> str:
     return letters[seed_from("random letter", sample, question.history, *question.options.values()) % len(letters)]
 
 
-def choose_random(question: Question, sample: int) -> Pick:
+def choose_random(question: Question, sample: int) -> BaselineChoice:
     """A random letter."""
-    return Pick(random_letter(question, sample), "Drawn at random, without a look at the case.")
+    return BaselineChoice(random_letter(question, sample), "Drawn at random, without a look at the case.")
 
 
 def longest_letter(question: Question) -> str:
@@ -216,11 +216,11 @@ def longest_letter(question: Question) -> str:
     return max(question.options, key=lambda letter: len(question.options[letter].strip()))
 
 
-def choose_longest(question: Question, sample: int) -> Pick:  # noqa: ARG001
+def choose_longest(question: Question, sample: int) -> BaselineChoice:  # noqa: ARG001
     """The longest option, whatever the sample."""
     letter = longest_letter(question)
     length = len(question.options[letter].strip())
-    return Pick(letter, f"The longest option, {length} characters.")
+    return BaselineChoice(letter, f"The longest option, {length} characters.")
 
 
 def rank_letters(cases: list[Case]) -> list[str]:
@@ -230,12 +230,12 @@ def rank_letters(cases: list[Case]) -> list[str]:
 
 
 def _majority_chooser(benchmark: Benchmark) -> Choose:
-    lessons = Lessons(benchmark, "majority", rank_letters)
+    lessons = TrainedOnce(benchmark, "majority", rank_letters)
 
-    def choose(question: Question, sample: int) -> Pick:  # noqa: ARG001
+    def choose(question: Question, sample: int) -> BaselineChoice:  # noqa: ARG001
         letter = next(
             (letter for letter in lessons.recall(question) if letter in question.options), next(iter(question.options))
         )
-        return Pick(letter, f"{letter} is the letter most often right in the train split.")
+        return BaselineChoice(letter, f"{letter} is the letter most often right in the train split.")
 
     return choose

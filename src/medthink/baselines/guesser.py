@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from medthink.baselines import Inputs
-from medthink.baselines.baseline import ChoosingBaseline, Lessons, Pick, is_usable
-from medthink.baselines.option_features import Encoder, Matrix
+from medthink.baselines.baseline import BaselineChoice, ChoosingBaseline, TrainedOnce, is_usable
+from medthink.baselines.option_features import Matrix, OptionEncoder
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case, Question
 from medthink.core.digest import seed_from
@@ -35,7 +35,7 @@ class Guess(msgspec.Struct, frozen=True):
 class Guesser:
     """A trained guesser."""
 
-    def __init__(self, encoder: Encoder, weights: NDArray[np.float64]) -> None:
+    def __init__(self, encoder: OptionEncoder, weights: NDArray[np.float64]) -> None:
         self._encoder = encoder
         self._weights = weights
 
@@ -60,7 +60,7 @@ def train_guesser(cases: Iterable[Case], inputs: Inputs) -> Guesser:
     usable = [case for case in cases if is_usable(case)]
     if not usable:
         raise UsageError("a guesser has no case to learn from", remedy="give cases with their answer among the options")
-    encoder = Encoder(inputs, [case.question for case in usable])
+    encoder = OptionEncoder(inputs, [case.question for case in usable])
     pairs = _pair_off(encoder.encode([case.question for case in usable]), usable)
     # The sign of every other difference is turned, because a classifier needs both classes; the loss is the same.
     signs = np.where(np.arange(pairs.shape[0]) % 2, -1.0, 1.0).astype(np.float32)
@@ -86,16 +86,16 @@ def cross_validated(cases: Iterable[Case], inputs: Inputs, *, folds: int = 5, se
         out = set(held)
         guesser = train_guesser([case for position, case in enumerate(usable) if position not in out], inputs)
         ranked = guesser.rank_all([usable[position].question for position in held])
-        found |= {at: Guess(usable[at].id, best(ranks), ranks) for at, ranks in zip(held, ranked, strict=True)}
+        found |= {at: Guess(usable[at].id, most_probable(ranks), ranks) for at, ranks in zip(held, ranked, strict=True)}
     return [found[position] for position in range(len(usable))]
 
 
-def best(probabilities: dict[str, float]) -> str:
+def most_probable(probabilities: dict[str, float]) -> str:
     """The most probable letter; in a tie, the one shown first."""
     return max(probabilities, key=probabilities.__getitem__)
 
 
-def say_probabilities(probabilities: dict[str, float]) -> str:
+def probabilities_text(probabilities: dict[str, float]) -> str:
     """The probabilities as a phrase, the highest first."""
     ranked = sorted(probabilities.items(), key=lambda pair: -pair[1])
     return ", ".join(f"{letter} {probability:.2f}" for letter, probability in ranked)
@@ -105,13 +105,15 @@ def guesser_baseline(inputs: str, benchmark: Benchmark) -> ChoosingBaseline:
     """The guesser as a baseline."""
     seen = cast("Inputs", inputs)
     name = f"guesser:{seen}"
-    lessons = Lessons(benchmark, name, lambda cases: train_guesser(cases, seen))
+    lessons = TrainedOnce(benchmark, name, lambda cases: train_guesser(cases, seen))
 
-    def choose(question: Question, sample: int) -> Pick:  # noqa: ARG001
+    def choose(question: Question, sample: int) -> BaselineChoice:  # noqa: ARG001
         probabilities = lessons.recall(question).rank(question)
         words = {"options": "the options alone", "question": "history and options", "images": "images and options"}
         source = words.get(seen, "history, images and options")
-        return Pick(best(probabilities), f"A guess from {source}. Probabilities: {say_probabilities(probabilities)}.")
+        return BaselineChoice(
+            most_probable(probabilities), f"A guess from {source}. Probabilities: {probabilities_text(probabilities)}."
+        )
 
     return ChoosingBaseline(name, choose)
 

@@ -25,28 +25,28 @@ _MOST_KEPT = 24_000
 _kept: OrderedDict[str, Vector] = OrderedDict()
 
 
-def describe(image: Image) -> Vector:
+def image_features(image: Image) -> Vector:
     """The image's features, or DataError where it cannot be read."""
     data = image.read()
     key = digest_bytes(data)
     vector = _kept.get(key)
     if vector is None:
-        vector = _kept[key] = describe_picture(_open_small(data, image.path))
+        vector = _kept[key] = picture_features(_open_small(data, image.path))
         while len(_kept) > _MOST_KEPT:
             _kept.popitem(last=False)
     return vector
 
 
-def describe_readable(images: Sequence[Image]) -> list[Vector | None]:
+def readable_image_features(images: Sequence[Image]) -> list[Vector | None]:
     """The features of many images, on all cores; None for one that is missing or cannot be decoded."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(_describe_or_none, images))
 
 
-def describe_cases(questions: Sequence[Question]) -> list[Vector | None]:
+def case_image_features(questions: Sequence[Question]) -> list[Vector | None]:
     """For each question the mean features of its images, at most six of them, evenly spaced; None without images."""
     chosen = [_spread(question.images) for question in questions]
-    found = iter(describe_readable([image for images in chosen for image in images]))
+    found = iter(readable_image_features([image for images in chosen for image in images]))
     looks: list[Vector | None] = []
     for images in chosen:
         vectors = [vector for _ in images if (vector := next(found)) is not None]
@@ -54,7 +54,7 @@ def describe_cases(questions: Sequence[Question]) -> list[Vector | None]:
     return looks
 
 
-def describe_picture(picture: "PillowImage") -> Vector:
+def picture_features(picture: "PillowImage") -> Vector:
     """The features of a decoded picture; each kind is scaled to the same norm."""
     from PIL import Image as Pillow
 
@@ -132,7 +132,7 @@ def _open_small(data: bytes, name: str) -> "PillowImage":
 
 def _describe_or_none(image: Image) -> Vector | None:
     try:
-        return describe(image)
+        return image_features(image)
     except DataError:
         return None
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from medthink.baselines import Inputs
-from medthink.baselines.image_features import Vector, describe_cases
-from medthink.baselines.text_features import normalise, number_of, words_of
+from medthink.baselines.image_features import Vector, case_image_features
+from medthink.baselines.text_features import hash_word, normalise, tokenise
 from medthink.cases.case import Question
 
 _COUNTED = (
@@ -39,7 +39,7 @@ def shapes_of(texts: list[str]) -> NDArray[np.float32]:
 
 
 def _count(text: str) -> list[float]:
-    length, words = np.log1p(len(text.strip())), np.log1p(len(words_of(text)))
+    length, words = np.log1p(len(text.strip())), np.log1p(len(tokenise(text)))
     return [float(length), float(words), *(float(len(pattern.findall(text.strip()))) for pattern in _COUNTED)]
 
 
@@ -60,7 +60,7 @@ def _length_ranks(lengths: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _likeness(texts: list[str]) -> NDArray[np.float32]:
     """How many words an option shares with the others: distractors are often variations on the right one."""
-    bags = [set(words_of(text)) for text in texts]
+    bags = [set(tokenise(text)) for text in texts]
     shared = np.array([[len(one & other) / max(1, len(one | other)) for other in bags] for one in bags])
     np.fill_diagonal(shared, 0)
     return np.stack([shared.sum(axis=1) / max(1, len(texts) - 1), shared.max(axis=1)], axis=1).astype(np.float32)
@@ -79,7 +79,7 @@ _AXES = 32
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
-class Encoder:
+class OptionEncoder:
     """Learns its vocabularies from training questions, then turns any question's options into feature vectors."""
 
     def __init__(self, inputs: Inputs, questions: Sequence[Question]) -> None:
@@ -99,7 +99,7 @@ class Encoder:
         self._spelling.fit(texts)
         self._common_words = _count_cases(question.history for question in questions) if _sees_history(inputs) else {}
         self._cases = len(questions)
-        self._looks = Looks.learn(questions) if _sees_images(inputs) else None
+        self._looks = ImagePca.learn(questions) if _sees_images(inputs) else None
 
     def encode(self, questions: Sequence[Question]) -> Matrix:
         """One row per option, question after question."""
@@ -121,11 +121,11 @@ class Encoder:
     def _history_words(self, history: str) -> Weights:
         """The history's words that occur in several training cases but not in most, rarest first."""
         most = max(2, int(self._cases * _COMMONEST_SHARE))
-        known = {word: self._common_words.get(word, 0) for word in words_of(history)}
+        known = {word: self._common_words.get(word, 0) for word in tokenise(history)}
         kept = sorted(
             (word for word, count in known.items() if 2 <= count <= most), key=lambda word: (known[word], word)
         )
-        numbers = np.array([number_of(word) for word in kept[:_MOST_HISTORY_WORDS]], dtype=np.uint64)
+        numbers = np.array([hash_word(word) for word in kept[:_MOST_HISTORY_WORDS]], dtype=np.uint64)
         return numbers, np.full(len(numbers), 1 / np.sqrt(max(1, len(numbers))), dtype=np.float32)
 
     def _cross(self, texts: list[list[str]], cues: Sequence[Weights]) -> Matrix:
@@ -146,7 +146,7 @@ class Encoder:
         return crossed
 
 
-class Looks:
+class ImagePca:
     """Image features of a case, reduced by a PCA of the training images."""
 
     def __init__(self, looks: Sequence[Vector]) -> None:
@@ -156,18 +156,18 @@ class Looks:
         self._axes = PCA(min(_AXES, len(looks) - 1), svd_solver="randomized", random_state=0)
         # Every axis counts alike; one along which the images do not differ stays out of it.
         self._scale = np.maximum(self._axes.fit_transform(matrix).std(axis=0), 1e-3) * np.sqrt(_AXES)
-        self._numbers = np.array([number_of(f"look {axis}") for axis in range(len(self._scale))], dtype=np.uint64)
+        self._numbers = np.array([hash_word(f"look {axis}") for axis in range(len(self._scale))], dtype=np.uint64)
 
     @classmethod
-    def learn(cls, questions: Sequence[Question]) -> "Looks | None":
+    def learn(cls, questions: Sequence[Question]) -> "ImagePca | None":
         """Fit on the questions' images; None if there are fewer than two."""
-        looks = [look for look in describe_cases(questions) if look is not None]
+        looks = [look for look in case_image_features(questions) if look is not None]
         return cls(looks) if len(looks) > 1 else None
 
     def of(self, questions: Sequence[Question]) -> list[Weights]:
         """For each question one cue per principal component; none where no image is shown."""
         none = (self._numbers[:0], np.zeros(0, dtype=np.float32))
-        return [none if look is None else self._cues(look) for look in describe_cases(questions)]
+        return [none if look is None else self._cues(look) for look in case_image_features(questions)]
 
     def _cues(self, look: Vector) -> Weights:
         values = self._axes.transform(look[None])[0] / self._scale
@@ -176,17 +176,17 @@ class Looks:
 
 def _option_numbers(text: str) -> Numbers:
     """A number for each of the option's words, and one for the option as a whole."""
-    words = list(dict.fromkeys(words_of(text)))[:_MOST_OPTION_WORDS]
-    return np.array([number_of(word) for word in [*words, f"= {normalise(text)}"]], dtype=np.uint64)
+    words = list(dict.fromkeys(tokenise(text)))[:_MOST_OPTION_WORDS]
+    return np.array([hash_word(word) for word in [*words, f"= {normalise(text)}"]], dtype=np.uint64)
 
 
 def _overlap(history: str, options: list[str]) -> NDArray[np.float32]:
     """How much of each option occurs in the history, relative to the other options."""
-    told = set(words_of(history))
+    told = set(tokenise(history))
     whole = f" {normalise(history)} "
     rows = [
         [sum(word in told for word in words) / max(1, len(words)), float(f" {' '.join(words)} " in whole)]
-        for words in map(words_of, options)
+        for words in map(tokenise, options)
     ]
     counts = np.array(rows, dtype=np.float32)
     relative: NDArray[np.float32] = counts - counts.mean(axis=0)
@@ -194,7 +194,7 @@ def _overlap(history: str, options: list[str]) -> NDArray[np.float32]:
 
 
 def _count_cases(histories: Iterable[str]) -> dict[str, int]:
-    return dict(Counter(word for history in histories for word in set(words_of(history))))
+    return dict(Counter(word for history in histories for word in set(tokenise(history))))
 
 
 def _sees_history(inputs: Inputs) -> bool:

@@ -11,10 +11,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from medthink.baselines.baseline import Lessons, Pick, random_letter, remember_nothing, reply, steps
-from medthink.baselines.guesser import best, say_probabilities
-from medthink.baselines.image_features import Vector, describe, describe_readable
-from medthink.baselines.text_features import Passage, fit_topics, normalise, passages_of, sections_of, words_of
+from medthink.baselines.baseline import BaselineChoice, TrainedOnce, random_letter, remember_nothing, reply, steps
+from medthink.baselines.guesser import most_probable, probabilities_text
+from medthink.baselines.image_features import Vector, image_features, readable_image_features
+from medthink.baselines.text_features import Passage, fit_topics, normalise, passages_of, sections_of, tokenise
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case, Image, Question
 from medthink.core.digest import seed_from
@@ -28,7 +28,7 @@ _IMAGE_STIFFNESS = 0.5
 _NEIGHBOURS = 5
 
 
-class Neighbour(NamedTuple):
+class SimilarImage(NamedTuple):
     """A similar image of the album; `nearness` is the cosine similarity, at most 1."""
 
     caption: str
@@ -42,12 +42,12 @@ class _Leaf(NamedTuple):
     case_id: int
 
 
-class Album:
+class CaptionIndex:
     """The captioned images of the train split, up to 16,000."""
 
     def __init__(self, cases: Sequence[Case]) -> None:
         leaves = _gather(cases)
-        looks = describe_readable([leaf.image for leaf in leaves])
+        looks = readable_image_features([leaf.image for leaf in leaves])
         readable = [(leaf, look) for leaf, look in zip(leaves, looks, strict=True) if look is not None]
         if not readable:
             raise UsageError(
@@ -64,17 +64,17 @@ class Album:
     def __len__(self) -> int:
         return len(self._leaves)
 
-    def nearest(self, image: Image) -> list[Neighbour]:
+    def nearest(self, image: Image) -> list[SimilarImage]:
         """The most similar images, most similar first."""
-        place = _unit_rows((describe(image) - self._mean)[None] @ self._map)[0]
+        place = _unit_rows((image_features(image) - self._mean)[None] @ self._map)[0]
         nearness = self._places @ place
         order = np.argsort(-nearness, kind="stable")[:_NEIGHBOURS]
-        return [Neighbour(self._leaves[at].caption, self._leaves[at].case_id, float(nearness[at])) for at in order]
+        return [SimilarImage(self._leaves[at].caption, self._leaves[at].case_id, float(nearness[at])) for at in order]
 
     def caption(self, image: Image) -> str:
         """Of the neighbours' captions, the one that shares most words with the others."""
         near = self.nearest(image)
-        bags = [set(words_of(neighbour.caption)) for neighbour in near]
+        bags = [set(tokenise(neighbour.caption)) for neighbour in near]
         votes = [(bag, max(neighbour.nearness, 0.0) ** 2) for bag, neighbour in zip(bags, near, strict=True)]
         support = [sum(weight * len(bag & other) / max(1, len(bag | other)) for other, weight in votes) for bag in bags]
         return near[int(np.argmax(support))].caption
@@ -130,7 +130,7 @@ _TEMPERATURE = 0.07
 _LEAST_LIKENESS = 0.3
 
 
-class Weighing(msgspec.Struct, frozen=True):
+class OptionScores(msgspec.Struct, frozen=True):
     """The probability of each option given the findings, and the terms that count most for and against it."""
 
     probabilities: dict[str, float]
@@ -138,7 +138,7 @@ class Weighing(msgspec.Struct, frozen=True):
     speaking_against: dict[str, list[str]]
 
 
-class Casebook:
+class DiagnosisIndex:
     """The texts of the train split, by diagnosis."""
 
     def __init__(self, cases: Sequence[Case]) -> None:
@@ -153,17 +153,17 @@ class Casebook:
         self._about = _group(passages)
         own = [at for at, passage in enumerate(passages) if passage.is_own]
         self._average: Row = np.asarray(self._rows[own].mean(axis=0), dtype=float).ravel()
-        self._seen = Seen([_told(case) for case in cases])
+        self._seen = CaseTopics([_told(case) for case in cases])
         self._map = self._seen.regress(self._rows[own], self._average)
 
-    def weigh(self, findings: Sequence[str], options: Mapping[str, str]) -> Weighing:
+    def weigh(self, findings: Sequence[str], options: Mapping[str, str]) -> OptionScores:
         """The probability of each option given the findings."""
         expected: Row = self._seen.place(findings) @ self._map
         profiles = np.stack([self._profile(text) for text in options.values()])
         gains = (profiles - profiles.mean(axis=0)) * expected
         size = float(np.linalg.norm(expected) * np.linalg.norm(profiles, axis=1).mean())
         powers = np.exp(gains.sum(axis=1) / max(size, 1e-9) / _TEMPERATURE)
-        return Weighing(
+        return OptionScores(
             dict(zip(options, (powers / powers.sum()).tolist(), strict=True)),
             {letter: self._strongest(row) for letter, row in zip(options, gains, strict=True)},
             {letter: self._strongest(-row) for letter, row in zip(options, gains, strict=True)},
@@ -213,7 +213,7 @@ class Casebook:
         return chosen[:3]
 
 
-class Seen:
+class CaseTopics:
     """What was seen in each case, as a vector of topics."""
 
     def __init__(self, texts: list[str]) -> None:
@@ -263,19 +263,19 @@ _NOTHING_SEEN = "No image was shown."
 _UNKNOWN = "The train split has nothing on this."
 
 
-class Memory(msgspec.Struct, frozen=True):
+class RetrievalIndex(msgspec.Struct, frozen=True):
     """What was learned from the train split: images with their captions, and texts by diagnosis."""
 
-    album: Album
-    casebook: Casebook
+    album: CaptionIndex
+    casebook: DiagnosisIndex
 
 
-class RetrievalReader:
+class RetrievalBaseline:
     """Answers from the most similar images and texts of the train split."""
 
     name = _NAME
 
-    def __init__(self, lessons: Lessons[Memory]) -> None:
+    def __init__(self, lessons: TrainedOnce[RetrievalIndex]) -> None:
         self._lessons = lessons
 
     def answer(self, prompt: Prompt, *, sample: int) -> Reply:
@@ -291,11 +291,11 @@ class RetrievalReader:
             case "findings":
                 return {"findings": self._describe([prompt.image or question.images[0]], question)[0]}
             case "summary":
-                return {"summary": sum_up(prompt.findings or self._describe(question.images, question))}
+                return {"summary": join_findings(prompt.findings or self._describe(question.images, question))}
             case "twi":
                 findings = self._describe(question.images, question)
                 pick = self._pick(findings, question, sample)
-                return steps(list(findings), sum_up(findings), pick.explanation, pick.letter)
+                return steps(list(findings), join_findings(findings), pick.explanation, pick.letter)
             case "discussion":
                 return self._discuss(self._evidence(prompt), question, sample)
         if (nothing := remember_nothing(prompt)) is not None:
@@ -312,35 +312,39 @@ class RetrievalReader:
     def _describe(self, images: Sequence[Image], question: Question) -> tuple[str, ...]:
         return tuple(self._lessons.recall(question).album.caption(image) for image in images)
 
-    def _pick(self, evidence: tuple[str, ...], question: Question, sample: int) -> Pick:
+    def _pick(self, evidence: tuple[str, ...], question: Question, sample: int) -> BaselineChoice:
         """The option (or, where none are shown, the diagnosis) that the evidence supports most."""
         if not evidence:
             return self._pick_blindly(question, sample)
         casebook = self._lessons.recall(question).casebook
         options = question.options or {name: name for name in casebook.diagnoses}
         weighing = casebook.weigh(evidence, options)
-        return Pick(best(weighing.probabilities), _explain(weighing, options))
+        return BaselineChoice(most_probable(weighing.probabilities), _explain(weighing, options))
 
-    def _pick_blindly(self, question: Question, sample: int) -> Pick:
+    def _pick_blindly(self, question: Question, sample: int) -> BaselineChoice:
         if question.options:
-            return Pick(random_letter(question, sample), f"{_NOTHING_SEEN} Without evidence, drawn at random.")
+            return BaselineChoice(
+                random_letter(question, sample), f"{_NOTHING_SEEN} Without evidence, drawn at random."
+            )
         diagnoses = self._lessons.recall(question).casebook.diagnoses
         name = diagnoses[seed_from("random diagnosis", sample, question.history) % len(diagnoses)]
-        return Pick(name, f"{_NOTHING_SEEN} Without evidence, drawn at random from the train split.")
+        return BaselineChoice(name, f"{_NOTHING_SEEN} Without evidence, drawn at random from the train split.")
 
     def _discuss(self, evidence: tuple[str, ...], question: Question, sample: int) -> dict[str, Any]:
         pick = self._pick(evidence, question, sample)
         diagnosis = question.options.get(pick.letter, pick.letter)
         alike = self._lessons.recall(question).casebook.most_alike(evidence, diagnosis)
-        return dict(_write_sections(diagnosis, sum_up(evidence), question, alike))
+        return dict(_write_sections(diagnosis, join_findings(evidence), question, alike))
 
 
-def retrieval_baseline(benchmark: Benchmark) -> RetrievalReader:
+def retrieval_baseline(benchmark: Benchmark) -> RetrievalBaseline:
     """The baseline over this benchmark's train split."""
-    return RetrievalReader(Lessons(benchmark, _NAME, lambda cases: Memory(Album(cases), Casebook(cases))))
+    return RetrievalBaseline(
+        TrainedOnce(benchmark, _NAME, lambda cases: RetrievalIndex(CaptionIndex(cases), DiagnosisIndex(cases)))
+    )
 
 
-def sum_up(findings: Sequence[str]) -> str:
+def join_findings(findings: Sequence[str]) -> str:
     """The findings as one text, each said once."""
     if not findings:
         return _NOTHING_SEEN
@@ -348,7 +352,7 @@ def sum_up(findings: Sequence[str]) -> str:
     return " ".join(finding if finding.endswith((".", "!", "?")) else f"{finding}." for finding in distinct)
 
 
-def _explain(weighing: Weighing, options: dict[str, str]) -> str:
+def _explain(weighing: OptionScores, options: dict[str, str]) -> str:
     """The terms for the option chosen and against the next four."""
     ranked = sorted(weighing.probabilities, key=lambda letter: -weighing.probabilities[letter])
     chosen, others = ranked[0], ranked[1:5]
@@ -357,7 +361,7 @@ def _explain(weighing: Weighing, options: dict[str, str]) -> str:
         f"Not {options[other]}: {_say_terms('it does not fit', weighing.speaking_against[other])}." for other in others
     ]
     shown = {letter: weighing.probabilities[letter] for letter in ranked[:5]}
-    return " ".join([*lines, f"Probabilities: {say_probabilities(shown)}."])
+    return " ".join([*lines, f"Probabilities: {probabilities_text(shown)}."])
 
 
 def _say_terms(verb: str, terms: list[str]) -> str:

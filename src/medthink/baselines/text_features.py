@@ -14,18 +14,18 @@ from medthink.cases.sections import SECTIONS
 _WORD = re.compile(r"[^\W_]+")
 
 
-def words_of(text: str) -> list[str]:
+def tokenise(text: str) -> list[str]:
     """The words in order, in lower case."""
     return _WORD.findall(text.casefold())
 
 
 def normalise(text: str) -> str:
     """The text without punctuation and capitals, so that spellings that differ only in these are equal."""
-    return " ".join(words_of(text))
+    return " ".join(tokenise(text))
 
 
 @lru_cache(maxsize=200_000)
-def number_of(word: str) -> int:
+def hash_word(word: str) -> int:
     """A number for the word, the same in every process."""
     return crc32(word.encode())
 

@@ -5,11 +5,11 @@ from pathlib import Path
 import msgspec
 import sqlalchemy as sa
 
-from medthink.board.checking import HeldBenchmark
+from medthink.board.checking import LoadedBenchmark
 from medthink.core.clock import now_utc
 from medthink.core.errors import UsageError
 from medthink.store import tables
-from medthink.store.engine import BoardStore, read_row
+from medthink.store.engine import Store, row_as
 
 
 class BoardBenchmark(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,7 +24,7 @@ class BoardBenchmark(msgspec.Struct, frozen=True, kw_only=True):
     added_at: str
 
 
-def enter_benchmark(store: BoardStore, held: HeldBenchmark, name: str = "") -> BoardBenchmark:
+def add_benchmark(store: Store, held: LoadedBenchmark, name: str = "") -> BoardBenchmark:
     """Add a benchmark to the store, unless it is there already."""
     values = {
         "name": name or held.split.path.resolve().name,
@@ -38,23 +38,23 @@ def enter_benchmark(store: BoardStore, held: HeldBenchmark, name: str = "") -> B
         where = tables.benchmarks.c.text_fingerprint == held.text_fingerprint
         if connection.execute(sa.select(tables.benchmarks.c.id).where(where)).first() is None:
             connection.execute(tables.benchmarks.insert().values(values))
-        return read_row(connection.execute(sa.select(tables.benchmarks).where(where)).mappings().one(), BoardBenchmark)
+        return row_as(connection.execute(sa.select(tables.benchmarks).where(where)).mappings().one(), BoardBenchmark)
 
 
-def find_or_enter(store: BoardStore, data: Path, split: str, text_fingerprint: str) -> BoardBenchmark:
+def ensure_benchmark(store: Store, data: Path, split: str, text_fingerprint: str) -> BoardBenchmark:
     """The benchmark with these texts, added from its files if missing."""
     known = next((one for one in list_benchmarks(store) if one.text_fingerprint == text_fingerprint), None)
-    return known or enter_benchmark(store, HeldBenchmark.open(data, split))
+    return known or add_benchmark(store, LoadedBenchmark.open(data, split))
 
 
-def list_benchmarks(store: BoardStore) -> list[BoardBenchmark]:
+def list_benchmarks(store: Store) -> list[BoardBenchmark]:
     """Every benchmark of the store, oldest first."""
     with store.read() as connection:
         rows = connection.execute(sa.select(tables.benchmarks).order_by(tables.benchmarks.c.id)).mappings()
-        return [read_row(row, BoardBenchmark) for row in rows]
+        return [row_as(row, BoardBenchmark) for row in rows]
 
 
-def find_benchmark(store: BoardStore, name: str | None) -> BoardBenchmark:
+def find_benchmark(store: Store, name: str | None) -> BoardBenchmark:
     """The benchmark of this name, or the only one."""
     known = list_benchmarks(store)
     found = [one for one in known if name in (None, one.name)]

@@ -18,11 +18,11 @@ from medthink.models.request import Reply, Request
 from medthink.runs.calls.asking import CaseAsk
 from medthink.runs.engine import run_to_end
 from medthink.runs.manifest import Manifest
-from medthink.runs.prediction import Prediction, Spent, make_prediction
-from medthink.scoring.inputs import Material
+from medthink.runs.prediction import CallCost, Prediction, make_prediction
+from medthink.scoring.inputs import ScoringInput
 from medthink.scoring.score import score
 from medthink.scoring.scores import Scores
-from medthink.scoring.submission_file import Submission, read_submission
+from medthink.scoring.submission_file import SubmissionFile, read_submission
 from medthink.workflow.ask import Prompt, Unanswered
 from medthink.workflow.tasks import TASKS, Task
 from medthink.workflow.view import Showing
@@ -32,7 +32,7 @@ _WORDS = re.compile(r"\w+")
 RUN_OF_WORDS = 15
 
 
-def flag_overlap(predictions: Iterable[Prediction], cases: Mapping[int, Case]) -> list[str]:
+def describe_overlap(predictions: Iterable[Prediction], cases: Mapping[int, Case]) -> list[str]:
     """A sentence naming the cases whose rationales repeat the expert's text verbatim; empty if none does."""
     found = sorted({one.case for one in predictions if _repeats(one, cases[one.case])})
     if not found:
@@ -73,7 +73,7 @@ def _runs(texts: Iterable[str]) -> set[tuple[str, ...]]:
 _MOST_TOLD = 5
 
 
-class TrailCall(msgspec.Struct, frozen=True, kw_only=True):
+class TracedReply(msgspec.Struct, frozen=True, kw_only=True):
     """One answered call: the digest of what was asked, and the reply as received."""
 
     asked: str
@@ -82,18 +82,18 @@ class TrailCall(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: str = ""
 
 
-class Trail(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class SubmissionTrace(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The `trace` of one line; the first line of a file also carries the run's manifest."""
 
     manifest: Manifest | None = None
-    calls: tuple[TrailCall, ...] = ()
+    calls: tuple[TracedReply, ...] = ()
 
 
-class Trails(msgspec.Struct, frozen=True, kw_only=True):
+class SubmissionTraces(msgspec.Struct, frozen=True, kw_only=True):
     """The traces of a whole file; `manifest` is None where there are none."""
 
     manifest: Manifest | None
-    calls: dict[str, TrailCall]
+    calls: dict[str, TracedReply]
 
     @property
     def usage(self) -> UsageSummary:
@@ -111,25 +111,25 @@ class Trails(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def read_trails(path: Path) -> Trails:
+def read_traces(path: Path) -> SubmissionTraces:
     """The traces of a submission; unreadable ones count as missing."""
     manifest: Manifest | None = None
-    calls: dict[str, TrailCall] = {}
+    calls: dict[str, TracedReply] = {}
     for line in read_jsonl(path):
         trail = _read_trail(line.value)
         manifest = manifest or trail.manifest
         calls |= {call.asked: call for call in trail.calls}
-    return Trails(manifest=manifest, calls=calls)
+    return SubmissionTraces(manifest=manifest, calls=calls)
 
 
-def _read_trail(row: Any) -> Trail:
+def _read_trail(row: Any) -> SubmissionTrace:
     try:
-        return msgspec.convert(row.get("trace") or {}, Trail)
+        return msgspec.convert(row.get("trace") or {}, SubmissionTrace)
     except (msgspec.ValidationError, AttributeError):
-        return Trail()
+        return SubmissionTrace()
 
 
-def check_trails(trails: Trails, benchmark: Benchmark, predictions: Iterable[Prediction]) -> list[str]:
+def check_traces(trails: SubmissionTraces, benchmark: Benchmark, predictions: Iterable[Prediction]) -> list[str]:
     """Why the traces do not support the predictions; empty if they do. `benchmark` is the split submitted to."""
     manifest = trails.manifest
     if manifest is None:
@@ -145,7 +145,7 @@ def check_trails(trails: Trails, benchmark: Benchmark, predictions: Iterable[Pre
 class _Replay:
     """Replays cases through the task, with every call answered from the traces."""
 
-    def __init__(self, trails: Trails, manifest: Manifest, task: Task, benchmark: Benchmark) -> None:
+    def __init__(self, trails: SubmissionTraces, manifest: Manifest, task: Task, benchmark: Benchmark) -> None:
         self._trails = trails
         self._manifest = manifest
         self._task = task
@@ -171,21 +171,21 @@ class _Replay:
         outcome = await self._task.run(shown.question, cues, ask, self._manifest.condition)
         return make_prediction(case, sample, shown, outcome, ask.spent)
 
-    async def call(self, prompt: Prompt, request: Request, case_id: int) -> tuple[Reply, Spent]:
+    async def call(self, prompt: Prompt, request: Request, case_id: int) -> tuple[Reply, CallCost]:
         """The traced reply to exactly this request."""
         found = self._trails.calls.get(request.key())
         if found is None:
             raise Unanswered("failed", f"no traced reply to the {prompt.kind} prompt of case {case_id}")
-        return found.reply, Spent(0, found.reply.usage, found.cost_usd, found.reply.latency_s)
+        return found.reply, CallCost(0, found.reply.usage, found.cost_usd, found.reply.latency_s)
 
 
-class HeldBenchmark(HeldSplit, frozen=True, kw_only=True):
+class LoadedBenchmark(HeldSplit, frozen=True, kw_only=True):
     """A split whose files are available, read once, so that its submissions can be checked and scored."""
 
     fingerprint: str
 
     @classmethod
-    def open(cls, data: Path, split: str = "test") -> "HeldBenchmark":
+    def open(cls, data: Path, split: str = "test") -> "LoadedBenchmark":
         """Open a split and pin what it holds."""
         part = Benchmark.open(data)[split]
         passing = part.pass_prints()
@@ -194,19 +194,19 @@ class HeldBenchmark(HeldSplit, frozen=True, kw_only=True):
         return cls(split=part, cases=cases, fingerprint=prints.whole, text_fingerprint=prints.texts)
 
 
-class Checked(msgspec.Struct, frozen=True, kw_only=True):
+class CheckedFile(msgspec.Struct, frozen=True, kw_only=True):
     """The result for a file: every problem or, if there is none, the scores and their provenance."""
 
-    submission: Submission
+    submission: SubmissionFile
     scores: Scores | None = None
     provenance: Provenance = "scored"
     doubts: tuple[str, ...] = ()
-    trails: Trails | None = None
+    trails: SubmissionTraces | None = None
 
 
 def check_file(
-    path: Path, held: HeldBenchmark, *, name: str = "", tell: Callable[[QueueProgress], None] = lambda _: None
-) -> Checked:
+    path: Path, held: LoadedBenchmark, *, name: str = "", tell: Callable[[QueueProgress], None] = lambda _: None
+) -> CheckedFile:
     """Read a submission and, if it is valid, score it and check its traces; `tell` is called with the progress."""
     of = _count_lines(path)
 
@@ -215,21 +215,21 @@ def check_file(
 
     submission = read_submission(path, held.cases, tell=tell_lines)
     if submission.problems:
-        return Checked(submission=submission)
+        return CheckedFile(submission=submission)
     tell(QueueProgress(stage="score", done=of, of=of))
-    trails = read_trails(path)
+    trails = read_traces(path)
     doubts = _doubt_trails(trails, held, submission)
     provenance: Provenance = "traced" if trails.manifest and not doubts else "scored"
     predictions = list(submission.predictions)
     # The traces' task, condition and usage are accepted only if they lead to the submitted letters.
     borne_out = trails if provenance == "traced" else None
     manifest = borne_out.manifest if borne_out else None
-    material = Material(name or path.name, manifest, held.text_fingerprint, held.cases, predictions)
-    return Checked(
+    material = ScoringInput(name or path.name, manifest, held.text_fingerprint, held.cases, predictions)
+    return CheckedFile(
         submission=submission,
         scores=score(material, usage=borne_out.usage if borne_out else None),
         provenance=provenance,
-        doubts=(*doubts, *flag_overlap(predictions, held.cases)),
+        doubts=(*doubts, *describe_overlap(predictions, held.cases)),
         trails=trails if trails.manifest else None,
     )
 
@@ -239,9 +239,9 @@ def _count_lines(path: Path) -> int:
         return sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 20), b""))
 
 
-def _doubt_trails(trails: Trails, held: HeldBenchmark, submission: Submission) -> list[str]:
+def _doubt_trails(trails: SubmissionTraces, held: LoadedBenchmark, submission: SubmissionFile) -> list[str]:
     if trails.manifest is None:
         return []
     if trails.manifest.fingerprint != held.fingerprint:
         return ["the run was made on texts or images that differ from this benchmark's"]
-    return check_trails(trails, held.split, submission.predictions)
+    return check_traces(trails, held.split, submission.predictions)

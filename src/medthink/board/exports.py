@@ -15,14 +15,14 @@ from medthink.board.ranking import BoardRow, Leaderboard
 from medthink.board.submissions import LISTED, SubmissionRecord, open_file
 from medthink.cases.case import Case
 from medthink.core.jsonio import encode_json, read_jsonl
-from medthink.core.tables import guard
+from medthink.core.tables import escape_formula
 from medthink.metrics.answers import Total
 from medthink.metrics.registry import shown_in
 from medthink.runs.prediction import Prediction, TwiSteps
 from medthink.scoring.scores import SliceScore
 from medthink.scoring.submission_file import read_submission
 from medthink.stats.estimate import Estimate, Measured
-from medthink.store.engine import BoardStore
+from medthink.store.engine import Store
 
 DOWNLOADS = {
     "csv": ("leaderboard.csv", "text/csv"),
@@ -85,7 +85,7 @@ def per_case(total: Total | None, cases: int) -> float | None:
     return None if total is None or total.value is None or not cases else total.value / cases
 
 
-def telling_slices(row: BoardRow) -> list[SliceScore]:
+def informative_slices(row: BoardRow) -> list[SliceScore]:
     """The slices of a row, without slicings that put all cases into one slice."""
     counts = Counter(part.by for part in row.scores.slices)
     return [part for part in row.scores.slices if counts[part.by] > 1]
@@ -151,7 +151,7 @@ def plain_slices(row: BoardRow) -> list[dict[str, Any]]:
     """The slices of a row, as plain data."""
     return [
         {"by": part.by, "value": part.value, "cases": part.n, **_spread("accuracy", part.accuracy)}
-        for part in telling_slices(row)
+        for part in informative_slices(row)
     ]
 
 
@@ -162,7 +162,7 @@ def _spread(name: str, measured: Measured | None) -> dict[str, float | None]:
 
 def _with_slices(plain: list[dict[str, Any]], rows: Sequence[BoardRow]) -> list[dict[str, Any]]:
     """The rows with a column for each slice; every row has all of them."""
-    values = [{f"{part.by} = {part.value}": part.accuracy.value for part in telling_slices(row)} for row in rows]
+    values = [{f"{part.by} = {part.value}": part.accuracy.value for part in informative_slices(row)} for row in rows]
     names = list(dict.fromkeys(name for one in values for name in one))
     return [row | {name: one.get(name) for name in names} for row, one in zip(plain, values, strict=True)]
 
@@ -172,13 +172,13 @@ def _csv(rows: list[dict[str, Any]]) -> bytes:
     if rows:
         names = list(rows[0])
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow([guard(name) for name in names])
+        writer.writerow([escape_formula(name) for name in names])
         writer.writerows([_cell(row[name]) for name in names] for row in rows)
     return stream.getvalue().encode()
 
 
 def _cell(value: Any) -> Any:
-    return guard(value) if isinstance(value, str) else value
+    return escape_formula(value) if isinstance(value, str) else value
 
 
 def _parquet(rows: list[dict[str, Any]]) -> bytes:
@@ -207,13 +207,13 @@ def _arrow_type(name: str, rows: list[dict[str, Any]]) -> Any:
 _GIVEN = ("title", "case", "sample", "prediction", "prediction_rationale", "state")
 
 
-def public_predictions(store: BoardStore, submission: SubmissionRecord) -> bytes:
+def public_predictions(store: Store, submission: SubmissionRecord) -> bytes:
     """The predictions as JSON Lines: case, letter, rationale and steps."""
     with open_file(store, submission) as path:
         return b"".join(encode_json(line) + b"\n" for line in _lines(row.value for row in read_jsonl(path)))
 
 
-def read_words(store: BoardStore, submission: SubmissionRecord, cases: Mapping[int, Case]) -> dict[int, Prediction]:
+def read_model_texts(store: Store, submission: SubmissionRecord, cases: Mapping[int, Case]) -> dict[int, Prediction]:
     """The predictions by case, the first sample of each; answer keys in the file are not read."""
     with open_file(store, submission) as path:
         found = read_submission(path, cases).predictions

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import msgspec
 
-from medthink.board.results import keep_measure
+from medthink.board.results import store_measure
 from medthink.cases.case import Case
-from medthink.judge.exam.results import BELOW_FLOOR, EXAMS_FILE, read_results, tell_exam
+from medthink.judge.exam.results import BELOW_FLOOR, EXAMS_FILE, describe_exam, read_results
 from medthink.judge.judged import JUDGEMENTS_FILE, load_judged, score_judged
-from medthink.judge.judgement import PANEL, name_seats
+from medthink.judge.judgement import PANEL, name_judges
 from medthink.judge.kinds.step_scores import StepScores
 from medthink.stats.estimate import Measured
-from medthink.store.engine import BoardStore, note
+from medthink.store.engine import Store, record_event
 
 _STEPS = "steps"
 
@@ -50,23 +50,23 @@ class JudgedProfiles(msgspec.Struct, frozen=True, kw_only=True):
         return next(iter(self.profiles), None)
 
 
-def enter_profiles(store: BoardStore, submission_id: int, run: Path, cases: dict[int, Case], *, actor: str) -> int:
+def store_profiles(store: Store, submission_id: int, run: Path, cases: dict[int, Case], *, actor: str) -> int:
     """Store the verdicts of a run's judges; returns the number of judges, 0 if it was never judged."""
     if not (run / JUDGEMENTS_FILE).is_file():
         return 0
     scored: tuple[StepScores, ...] = score_judged(load_judged(run, cases), {})[_STEPS]
     known = [one for one in scored if one.coverage.judged]
     ordered = sorted(known, key=lambda one: (one.is_smoke_test, one.seat.judge != PANEL))
-    names = name_seats({one.seat: one.label for one in ordered if one.seat.judge != PANEL})
+    names = name_judges({one.seat: one.label for one in ordered if one.seat.judge != PANEL})
     exams = read_results(run / EXAMS_FILE)
     made = JudgedProfiles(
         profiles=tuple(
-            _profile(one, names.get(one.seat, one.label), tell_exam(exams, one.seat, _STEPS)) for one in ordered
+            _profile(one, names.get(one.seat, one.label), describe_exam(exams, one.seat, _STEPS)) for one in ordered
         )
     )
     with store.write() as connection:
-        keep_measure(connection, submission_id, "judged", made)
-        note(connection, submission_id, actor, "judged", {"judges": [one.judge for one in made.profiles]})
+        store_measure(connection, submission_id, "judged", made)
+        record_event(connection, submission_id, actor, "judged", {"judges": [one.judge for one in made.profiles]})
     return len(made.profiles)
 
 

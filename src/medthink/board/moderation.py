@@ -6,82 +6,89 @@ import sqlalchemy as sa
 from sqlalchemy import Connection
 
 from medthink.accounts.account import find_team, lock_team
-from medthink.board.submissions import Provenance, SubmissionRecord, change, known_submission, move, refuse_other_states
+from medthink.board.submissions import (
+    Provenance,
+    SubmissionRecord,
+    change_state,
+    lock_submission,
+    move_state,
+    refuse_other_states,
+)
 from medthink.core.clock import now_utc, utc_in
 from medthink.core.errors import Declined, UsageError
 from medthink.store import tables
-from medthink.store.engine import BoardStore, note
+from medthink.store.engine import Store, record_event
 
 _WEEK_S = 7 * 86400
 _LONGEST = 2000
 
 
-def publish(store: BoardStore, token: str, *, actor: str, per_week: int | None = None) -> SubmissionRecord:
+def publish(store: Store, token: str, *, actor: str, per_week: int | None = None) -> SubmissionRecord:
     """Make a scored submission public; refused if the quota is used up."""
     with store.write() as connection:
-        found = known_submission(connection, token)
+        found = lock_submission(connection, token)
         _refuse_over_quota(connection, found, per_week)
         refuse_other_states(found, ("scored",), "published")
-        move(connection, found.id, "published", actor=actor, values={"published_at": now_utc()})
-        return known_submission(connection, token)
+        move_state(connection, found.id, "published", actor=actor, values={"published_at": now_utc()})
+        return lock_submission(connection, token)
 
 
-def offer(store: BoardStore, token: str, *, actor: str, per_week: int | None = None) -> SubmissionRecord:
+def request_approval(store: Store, token: str, *, actor: str, per_week: int | None = None) -> SubmissionRecord:
     """Ask the maintainers to publish a scored submission."""
     with store.write() as connection:
-        found = known_submission(connection, token)
+        found = lock_submission(connection, token)
         refuse_other_states(found, ("scored",), "offered")
         _refuse_over_quota(connection, found, per_week)
-        move(connection, found.id, "offered", actor=actor)
-        return known_submission(connection, token)
+        move_state(connection, found.id, "offered", actor=actor)
+        return lock_submission(connection, token)
 
 
-def approve(store: BoardStore, token: str, *, actor: str) -> SubmissionRecord:
+def approve(store: Store, token: str, *, actor: str) -> SubmissionRecord:
     """Publish a submission that was offered."""
-    return change(store, token, ("offered",), "published", actor, {"published_at": now_utc()})
+    return change_state(store, token, ("offered",), "published", actor, {"published_at": now_utc()})
 
 
-def decline(store: BoardStore, token: str, *, actor: str, why: str) -> SubmissionRecord:
+def return_to_team(store: Store, token: str, *, actor: str, why: str) -> SubmissionRecord:
     """Return an offered submission to its team, with the reason."""
     with store.write() as connection:
-        found = known_submission(connection, token)
+        found = lock_submission(connection, token)
         refuse_other_states(found, ("offered",), "declined")
-        move(connection, found.id, "scored", actor=actor, detail={"declined": _reason(why)})
-        return known_submission(connection, token)
+        move_state(connection, found.id, "scored", actor=actor, detail={"declined": _reason(why)})
+        return lock_submission(connection, token)
 
 
-def discard(store: BoardStore, token: str, *, actor: str) -> SubmissionRecord:
+def discard(store: Store, token: str, *, actor: str) -> SubmissionRecord:
     """Discard a submission that is not public; it still counts towards its team's total."""
-    return change(store, token, ("scored", "offered"), "lapsed", actor, {"detail": "discarded by its team"})
+    return change_state(store, token, ("scored", "offered"), "lapsed", actor, {"detail": "discarded by its team"})
 
 
-def withdraw(store: BoardStore, token: str, *, actor: str, why: str) -> SubmissionRecord:
+def withdraw(store: Store, token: str, *, actor: str, why: str) -> SubmissionRecord:
     """Take a published submission off the ranking; its row stays and says so."""
-    return change(
+    return change_state(
         store, token, ("published",), "withdrawn", actor, {"withdrawn_at": now_utc(), "detail": _reason(why)}
     )  # fmt: skip
 
 
-def try_again(store: BoardStore, token: str, *, actor: str) -> SubmissionRecord:
+def recheck(store: Store, token: str, *, actor: str) -> SubmissionRecord:
     """Check a submission again that failed for technical reasons."""
-    return change(store, token, ("failed",), "received", actor, {"detail": "", "tries": 0})
+    return change_state(store, token, ("failed",), "received", actor, {"detail": "", "tries": 0})
 
 
-def annotate(store: BoardStore, token: str, *, actor: str, words: str) -> SubmissionRecord:
+def annotate(store: Store, token: str, *, actor: str, words: str) -> SubmissionRecord:
     """Add a public note to a submission; it cannot be removed."""
     return _write(store, token, {"annotation": words.strip()[:_LONGEST]}, actor=actor, what="annotated")
 
 
-def flag(store: BoardStore, token: str, *, actor: str, why: str) -> SubmissionRecord:
+def flag(store: Store, token: str, *, actor: str, why: str) -> SubmissionRecord:
     """Publicly mark a submission as doubtful; without a reason the mark is removed."""
     return _write(store, token, {"flag": why.strip()[:_LONGEST]}, actor=actor, what="flagged")
 
 
-def raise_provenance(store: BoardStore, token: str, level: Provenance, *, actor: str, why: str) -> SubmissionRecord:
+def raise_provenance(store: Store, token: str, level: Provenance, *, actor: str, why: str) -> SubmissionRecord:
     """Note that a submission was verified further; `why` says how."""
     with store.write() as connection:
-        change_provenance(connection, known_submission(connection, token), level, actor=actor, why=why)
-        return known_submission(connection, token)
+        change_provenance(connection, lock_submission(connection, token), level, actor=actor, why=why)
+        return lock_submission(connection, token)
 
 
 def change_provenance(
@@ -90,7 +97,9 @@ def change_provenance(
     """Change a submission's level, and record the previous one."""
     where = tables.submissions.c.id == submission.id
     connection.execute(tables.submissions.update().where(where).values(provenance=level))
-    note(connection, submission.id, actor, "provenance", {"level": level, "was": submission.provenance, "why": why})
+    record_event(
+        connection, submission.id, actor, "provenance", {"level": level, "was": submission.provenance, "why": why}
+    )
 
 
 def published_this_week(connection: Connection, team_id: int) -> int:
@@ -116,13 +125,13 @@ def _refuse_over_quota(connection: Connection, found: SubmissionRecord, per_week
         )
 
 
-def _write(store: BoardStore, token: str, values: dict[str, Any], *, actor: str, what: str) -> SubmissionRecord:
+def _write(store: Store, token: str, values: dict[str, Any], *, actor: str, what: str) -> SubmissionRecord:
     with store.write() as connection:
-        found = known_submission(connection, token)
+        found = lock_submission(connection, token)
         where = tables.submissions.c.id == found.id
         connection.execute(tables.submissions.update().where(where).values(values))
-        note(connection, found.id, actor, what, values)
-        return known_submission(connection, token)
+        record_event(connection, found.id, actor, what, values)
+        return lock_submission(connection, token)
 
 
 def _reason(why: str) -> str:

@@ -9,16 +9,16 @@ import msgspec
 import yaml
 from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
-from medthink.board.checking import Trail, TrailCall
+from medthink.board.checking import SubmissionTrace, TracedReply
 from medthink.cases.case import Case
 from medthink.core.errors import UsageError
 from medthink.core.files import write_atomic
 from medthink.core.jsonio import write_jsonl
-from medthink.runs.ledger.queries import Records
+from medthink.runs.ledger.queries import LedgerQueries
 from medthink.runs.manifest import Manifest
 from medthink.runs.prediction import Prediction, TwiSteps
-from medthink.scoring.inputs import Material, load_run, refuse_partial
-from medthink.scoring.scores import Scores, percent
+from medthink.scoring.inputs import ScoringInput, load_run, refuse_partial
+from medthink.scoring.scores import Scores, rate_text
 
 
 def pack_run(run: Path, out: Path, data: Path | None = None) -> int:
@@ -31,17 +31,17 @@ def pack_run(run: Path, out: Path, data: Path | None = None) -> int:
     return len(lines)
 
 
-def _lines(run: Path, material: Material, manifest: Manifest) -> Iterator[dict[str, Any]]:
+def _lines(run: Path, material: ScoringInput, manifest: Manifest) -> Iterator[dict[str, Any]]:
     calls = _calls_by_case(run)
     public: Manifest | None = msgspec.structs.replace(manifest, benchmark="", base_urls=())
     for one in material.predictions:
         # A case's calls go with its first sample, the manifest with the first line.
-        trail = Trail(manifest=public, calls=calls.pop(one.case, ()))
+        trail = SubmissionTrace(manifest=public, calls=calls.pop(one.case, ()))
         yield _line(one, material.cases[one.case], trail, has_samples=manifest.condition.samples > 1)
         public = None
 
 
-def _line(one: Prediction, case: Case, trail: Trail, *, has_samples: bool) -> dict[str, Any]:
+def _line(one: Prediction, case: Case, trail: SubmissionTrace, *, has_samples: bool) -> dict[str, Any]:
     line: dict[str, Any] = {"title": case.title}
     if has_samples:
         line["sample"] = one.sample
@@ -64,12 +64,12 @@ def _spread_findings(steps: TwiSteps, slots: tuple[int, ...], case: Case) -> Twi
     return msgspec.structs.replace(steps, step1_per_image_findings=findings)
 
 
-def _calls_by_case(run: Path) -> dict[int, tuple[TrailCall, ...]]:
-    records = Records.open(run)
+def _calls_by_case(run: Path) -> dict[int, tuple[TracedReply, ...]]:
+    records = LedgerQueries.open(run)
     try:
         return {
             case: tuple(
-                TrailCall(asked=call.asked, reply=call.reply, cost_usd=call.cost_usd, ended_at=call.ended_at)
+                TracedReply(asked=call.asked, reply=call.reply, cost_usd=call.cost_usd, ended_at=call.ended_at)
                 for call in calls
             )
             for case, calls in groupby(records.answered_calls(), key=lambda call: call.case)
@@ -112,6 +112,6 @@ def _notes(scores: Scores) -> str:
     assert answers is not None
     states = ", ".join(f"{count} {state}" for state, count in answers.states.items() if count)
     return (
-        f"accuracy {percent(answers.accuracy)} on {answers.n_cases} cases ({states}); {origin.task}, "
+        f"accuracy {rate_text(answers.accuracy)} on {answers.n_cases} cases ({states}); {origin.task}, "
         f"{origin.condition_label}; scorer {scores.scorer}; benchmark {origin.text_fingerprint[:12]}"
     )

@@ -6,41 +6,41 @@ from pathlib import Path
 
 import msgspec
 
-from medthink.board.benchmarks import enter_benchmark
-from medthink.board.checking import HeldBenchmark
-from medthink.board.judged_profile import enter_profiles
+from medthink.board.benchmarks import add_benchmark
+from medthink.board.checking import LoadedBenchmark
+from medthink.board.judged_profile import store_profiles
 from medthink.board.moderation import publish, raise_provenance
 from medthink.board.packing import pack_run
 from medthink.board.queue import Upload, claim, receive
-from medthink.board.submissions import About, SubmissionRecord, find_submission
-from medthink.board.worker import work_on
+from medthink.board.submissions import ModelDescription, SubmissionRecord, find_submission
+from medthink.board.worker import process_submission
 from medthink.core.errors import Declined, UsageError
 from medthink.runs.manifest import read_manifest
 from medthink.scoring.submission_file import problem_lines
-from medthink.store.engine import BoardStore
+from medthink.store.engine import Store
 
 _MOST_SHOWN = 20
 _WAIT_S = 0.2
 
 
-class Addition(msgspec.Struct, frozen=True, kw_only=True):
+class DirectSubmission(msgspec.Struct, frozen=True, kw_only=True):
     """What a maintainer adds; a run states its own model."""
 
     source: Path
     team: str
     model: str = ""
-    about: About = About()
+    about: ModelDescription = ModelDescription()
     allows_download: bool = False
 
 
 def add_to_board(
-    store: BoardStore, held: HeldBenchmark, addition: Addition, *, name: str = "", actor: str
+    store: Store, held: LoadedBenchmark, addition: DirectSubmission, *, name: str = "", actor: str
 ) -> SubmissionRecord:
     """Check, score and publish; a file with problems is refused, with all of them listed.
 
     Judged results of a run are included; a run judged later can be added again.
     """
-    benchmark = enter_benchmark(store, held, name)
+    benchmark = add_benchmark(store, held, name)
     model, about, data = _read(addition)
     upload = Upload(
         benchmark_id=benchmark.id,
@@ -63,20 +63,20 @@ def add_to_board(
         if addition.source.is_dir() and found.provenance == "traced":
             raise_provenance(store, found.token, "ledger", actor=actor, why="added from the run with its ledger")
     if addition.source.is_dir():
-        enter_profiles(store, found.id, addition.source, held.cases, actor=actor)
+        store_profiles(store, found.id, addition.source, held.cases, actor=actor)
     return _known(store, received.token)
 
 
-def _check(store: BoardStore, found: SubmissionRecord, held: HeldBenchmark) -> None:
+def _check(store: Store, found: SubmissionRecord, held: LoadedBenchmark) -> None:
     """Check and score it here, or wait for a worker that was faster."""
     claimed = claim(store, actor="maintainer", only=found.id)
     if claimed is not None:
-        work_on(store, claimed, held)
+        process_submission(store, claimed, held)
     while _known(store, found.token).status in ("received", "checking"):
         time.sleep(_WAIT_S)
 
 
-def _read(addition: Addition) -> tuple[str, About, bytes]:
+def _read(addition: DirectSubmission) -> tuple[str, ModelDescription, bytes]:
     """The model, its description, and the submission's bytes."""
     source = addition.source
     if not source.is_dir():
@@ -95,7 +95,7 @@ def _read(addition: Addition) -> tuple[str, About, bytes]:
         return addition.model or manifest.model, about, packed.read_bytes()
 
 
-def _known(store: BoardStore, token: str) -> SubmissionRecord:
+def _known(store: Store, token: str) -> SubmissionRecord:
     found = find_submission(store, token)
     assert found is not None
     return found

@@ -22,17 +22,17 @@ import msgspec
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from medthink.accounts.account import enter_team, lock_team
+from medthink.accounts.account import ensure_team, lock_team
 from medthink.board.submissions import (
     EVER_SCORED,
-    About,
+    ModelDescription,
     Preview,
     Provenance,
     QueueProgress,
     Status,
     SubmissionRecord,
     deadline_of,
-    move,
+    move_state,
     read_record,
 )
 from medthink.core.clock import now_utc, utc_in
@@ -42,7 +42,7 @@ from medthink.core.markup import clean
 from medthink.scoring.scores import Scores, to_plain
 from medthink.scoring.submission_file import SubmissionProblem
 from medthink.store import tables
-from medthink.store.engine import BoardStore, insert_once, note
+from medthink.store.engine import Store, insert_if_missing, record_event
 
 LEASE_S = 30
 MOST_TRIES = 3
@@ -50,7 +50,7 @@ _LONGEST, _LONGEST_NOTES = 200, 2000
 _COUNTED: tuple[Status, ...] = ("received", "checking", *EVER_SCORED)
 
 
-class Received(msgspec.Struct, frozen=True):
+class UploadReceipt(msgspec.Struct, frozen=True):
     """The answer to an upload: which submission it is, and whether it already existed."""
 
     token: str
@@ -64,39 +64,41 @@ class Upload(msgspec.Struct, frozen=True, kw_only=True):
     team: str
     model: str
     data: bytes
-    about: About = About()
+    about: ModelDescription = ModelDescription()
     allows_download: bool = False
     sent_by: str = ""
 
 
-def receive(store: BoardStore, upload: Upload, *, per_day: int | None = None, actor: str = "") -> Received:
+def receive(store: Store, upload: Upload, *, per_day: int | None = None, actor: str = "") -> UploadReceipt:
     """Receive an upload; the same file again is the same submission, and it is refused if the quota is used up."""
     _refuse_long_texts(upload)
     sha256 = digest_bytes(upload.data)
     packed = zlib.compress(upload.data, 6)
     with store.write() as connection:
-        team_id = enter_team(connection, upload.team)
+        team_id = ensure_team(connection, upload.team)
         lock_team(connection, team_id)
         if (known := _find_same(connection, upload.benchmark_id, team_id, sha256)) is not None:
             # A submission that failed for technical reasons is tried again like a new file.
             if known.status == "failed":
                 _refuse_over_quota(connection, team_id, per_day)
-                move(connection, known.id, "received", actor=actor or upload.team, values={"tries": 0, "detail": ""})
-            return Received(known.token, is_new=False)
+                move_state(
+                    connection, known.id, "received", actor=actor or upload.team, values={"tries": 0, "detail": ""}
+                )
+            return UploadReceipt(known.token, is_new=False)
         _refuse_over_quota(connection, team_id, per_day)
         file = {"sha256": sha256, "size": len(upload.data), "data": packed}
-        connection.execute(insert_once(connection, tables.files, file))
+        connection.execute(insert_if_missing(connection, tables.files, file))
         # Letters and digits only: a token that began with a dash would be a flag on the command line.
         token = secrets.token_hex(12)
         values = _fresh(upload, team_id, sha256) | {"token": token}
         number = connection.execute(
             tables.submissions.insert().values(values).returning(tables.submissions.c.id)
         ).scalar_one()
-        note(connection, number, actor or upload.team, "received", {"model": upload.model, "sha256": sha256})
-    return Received(token, is_new=True)
+        record_event(connection, number, actor or upload.team, "received", {"model": upload.model, "sha256": sha256})
+    return UploadReceipt(token, is_new=True)
 
 
-def claim(store: BoardStore, *, actor: str = "worker", only: int | None = None) -> SubmissionRecord | None:
+def claim(store: Store, *, actor: str = "worker", only: int | None = None) -> SubmissionRecord | None:
     """Take the oldest waiting submission, or one whose worker has died; None if there is none.
 
     `only` is the number of a particular submission.
@@ -113,15 +115,15 @@ def claim(store: BoardStore, *, actor: str = "worker", only: int | None = None) 
             return None
         if found.tries >= MOST_TRIES:
             why = f"its check was interrupted {found.tries} times; the maintainers can see it"
-            move(connection, found.id, "failed", actor=actor, values={"detail": why})
+            move_state(connection, found.id, "failed", actor=actor, values={"detail": why})
             return None
         values = {"lease_at": utc_in(LEASE_S), "tries": found.tries + 1, "progress": None}
         again = {"again": found.status == "checking"}
-        move(connection, found.id, "checking", actor=actor, values=values, detail=again)
+        move_state(connection, found.id, "checking", actor=actor, values=values, detail=again)
         return read_record(connection, table.c.id == found.id)
 
 
-def renew_lease(store: BoardStore, submission: SubmissionRecord, progress: QueueProgress) -> None:
+def renew_lease(store: Store, submission: SubmissionRecord, progress: QueueProgress) -> None:
     """Record that a worker is still active, and its progress."""
     table = tables.submissions
     where = sa.and_(table.c.id == submission.id, table.c.status == "checking")
@@ -130,21 +132,21 @@ def renew_lease(store: BoardStore, submission: SubmissionRecord, progress: Queue
         connection.execute(table.update().where(where).values(values))
 
 
-def refuse(store: BoardStore, submission: SubmissionRecord, problems: Sequence[SubmissionProblem]) -> bool:
+def refuse(store: Store, submission: SubmissionRecord, problems: Sequence[SubmissionProblem]) -> bool:
     """Mark a submission as invalid, with its problems; it costs no quota."""
     plain = [msgspec.to_builtins(problem) for problem in problems]
     with store.write() as connection:
         return _settle(connection, submission, "invalid", {"problems": plain})
 
 
-def fail(store: BoardStore, submission: SubmissionRecord, why: str) -> bool:
+def fail(store: Store, submission: SubmissionRecord, why: str) -> bool:
     """Mark a submission as failed for technical reasons; it costs no quota."""
     with store.write() as connection:
         return _settle(connection, submission, "failed", {"detail": why})
 
 
 def keep_scores(
-    store: BoardStore,
+    store: Store,
     submission: SubmissionRecord,
     made: Scores,
     *,
@@ -168,11 +170,11 @@ def _settle(connection: Connection, submission: SubmissionRecord, to: Status, va
     query = sa.select(table.c.status).where(table.c.id == submission.id).with_for_update()
     if connection.execute(query).scalar() != "checking":
         return False
-    move(connection, submission.id, to, actor="worker", values=values | {"lease_at": None, "progress": None})
+    move_state(connection, submission.id, to, actor="worker", values=values | {"lease_at": None, "progress": None})
     return True
 
 
-def enforce_deadlines(store: BoardStore) -> int:
+def enforce_deadlines(store: Store) -> int:
     """End submissions that waited too long; returns how many."""
     table = tables.submissions
     ends: dict[Status, tuple[Status, str]] = {
@@ -187,7 +189,7 @@ def enforce_deadlines(store: BoardStore) -> int:
         for status, (end, why) in ends.items():
             late = sa.and_(table.c.status == status, table.c.deadline_at < now_utc())
             for (number,) in connection.execute(sa.select(table.c.id).where(late)).all():
-                move(connection, number, end, actor="deadline", values={"detail": why})
+                move_state(connection, number, end, actor="deadline", values={"detail": why})
                 ended += 1
     return ended
 

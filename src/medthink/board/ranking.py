@@ -19,9 +19,9 @@ from medthink.board.judged_profile import JudgedProfiles
 from medthink.board.rerun import Rerun
 from medthink.board.results import (
     BoardResult,
-    Gain,
+    RowGain,
+    ScoreCache,
     ScoredSubmission,
-    ScoreShelf,
     find_gains,
     make_result,
     read_measures,
@@ -46,10 +46,10 @@ from medthink.stats.estimate import Measured, Undefined
 from medthink.stats.intervals import wilson
 from medthink.stats.power import minimum_detectable_difference
 from medthink.store import tables
-from medthink.store.engine import BoardStore, insert_once
+from medthink.store.engine import Store, insert_if_missing
 
 
-def provenance_at(store: BoardStore, until: str) -> dict[int, Provenance]:
+def provenance_at(store: Store, until: str) -> dict[int, Provenance]:
     """The level of submissions at a time, if it was changed later; all others had their current level."""
     table = tables.events
     query = sa.select(table.c.submission_id, table.c.detail).where(table.c.what == "provenance", table.c.at > until)
@@ -63,7 +63,7 @@ def provenance_at(store: BoardStore, until: str) -> dict[int, Provenance]:
     return levels
 
 
-def last_change(store: BoardStore, benchmark: BoardBenchmark) -> str:
+def last_change(store: Store, benchmark: BoardBenchmark) -> str:
     """When anything about a benchmark's submissions last changed, or when the benchmark was entered."""
     events, submissions = tables.events, tables.submissions
     query = sa.select(sa.func.max(events.c.at)).join(submissions, submissions.c.id == events.c.submission_id)
@@ -95,7 +95,7 @@ class BoardRow(msgspec.Struct, frozen=True, kw_only=True):
     tier: int | None = None
     group: int | None = None
     letters: tuple[str, ...] = ()
-    gain: Gain | None = None
+    gain: RowGain | None = None
     judged: JudgedProfiles | None = None
     rerun: Rerun | None = None
     by_team: int = 1
@@ -175,11 +175,11 @@ class _RankedRows(NamedTuple):
 
 
 def make_leaderboard(
-    store: BoardStore,
+    store: Store,
     benchmark: BoardBenchmark,
     as_of: str | None = None,
     *,
-    shelf: ScoreShelf | None = None,
+    shelf: ScoreCache | None = None,
     most: int | None = None,
 ) -> Leaderboard:
     """The current leaderboard, or the one as of a time (`2026-01-31`, or to the second).
@@ -190,7 +190,7 @@ def make_leaderboard(
     time = as_of or now_utc()
     until = f"{time}T23:59:59Z" if len(time) == len("2026-01-31") else time
     rivals = read_rivals(store, benchmark.id)
-    known = _read_rows(store, benchmark, until, shelf or ScoreShelf(store), rivals)
+    known = _read_rows(store, benchmark, until, shelf or ScoreCache(store), rivals)
     gone = [row for row in known if (row.submission.withdrawn_at or "9") <= until]
     numbers = {row.submission.id for row in gone}
     standing = [row for row in known if row.submission.id not in numbers]
@@ -209,19 +209,19 @@ def make_leaderboard(
     )
 
 
-def list_standing(store: BoardStore, benchmark: BoardBenchmark) -> list[BoardRow]:
+def list_published(store: Store, benchmark: BoardBenchmark) -> list[BoardRow]:
     """The currently published rows, without ranks."""
     published = list_submissions(store, benchmark_id=benchmark.id, statuses=("published",))
-    read = ScoreShelf(store).read(one.id for one in published)
-    return [make_row(one, read[one.id]) for one in published if one.id in read and read[one.id].cases]
+    read = ScoreCache(store).read(one.id for one in published)
+    return [make_board_row(one, read[one.id]) for one in published if one.id in read and read[one.id].cases]
 
 
-def make_row(submission: SubmissionRecord, result: BoardResult) -> BoardRow:
+def make_board_row(submission: SubmissionRecord, result: BoardResult) -> BoardRow:
     """A row before it is ranked."""
     return BoardRow(submission=submission, result=result, kind=row_kind(submission, result.scores))
 
 
-def rank_rows(store: BoardStore, benchmark: BoardBenchmark, rows: Sequence[BoardRow]) -> tuple[BoardRow, ...]:
+def rank_rows(store: Store, benchmark: BoardBenchmark, rows: Sequence[BoardRow]) -> tuple[BoardRow, ...]:
     """The ranked rows, best first; a single row has no rank."""
     return _rank(store, benchmark, rows, None).rows
 
@@ -239,7 +239,7 @@ def family_of(submission: SubmissionRecord) -> str:
 
 
 def _read_rows(
-    store: BoardStore, benchmark: BoardBenchmark, until: str, shelf: ScoreShelf, rivals: list[Guesses]
+    store: Store, benchmark: BoardBenchmark, until: str, shelf: ScoreCache, rivals: list[Guesses]
 ) -> list[BoardRow]:
     known = list_submissions(store, benchmark_id=benchmark.id, statuses=EVER_SCORED)
     ever = [one for one in known if one.received_at <= until]
@@ -252,7 +252,7 @@ def _read_rows(
     teams, families = Counter(one.team for one in ever), Counter(family_of(one) for one in ever)
     return [
         msgspec.structs.replace(
-            make_row(_as_it_was(one, levels.get(one.id)), result),
+            make_board_row(_as_it_was(one, levels.get(one.id)), result),
             gain=gains.get(one.id),
             judged=judged.get(one.id),
             rerun=reruns.get(one.id),
@@ -267,7 +267,7 @@ def _as_it_was(submission: SubmissionRecord, level: Provenance | None) -> Submis
     return submission if level is None else msgspec.structs.replace(submission, provenance=level)
 
 
-def _rank(store: BoardStore, benchmark: BoardBenchmark, rows: Sequence[BoardRow], most: int | None) -> _RankedRows:
+def _rank(store: Store, benchmark: BoardBenchmark, rows: Sequence[BoardRow], most: int | None) -> _RankedRows:
     """The ranked rows, best first; a single row has no rank."""
     if len(rows) < 2:
         return _RankedRows(tuple(rows), None)
@@ -289,7 +289,7 @@ def _rank(store: BoardStore, benchmark: BoardBenchmark, rows: Sequence[BoardRow]
 
 
 def _kept_ranking(
-    store: BoardStore, benchmark: BoardBenchmark, rows: Sequence[BoardRow], most: int | None
+    store: Store, benchmark: BoardBenchmark, rows: Sequence[BoardRow], most: int | None
 ) -> _KeptRanking | None:
     """The ranking of these scores, computed now if it is missing and there are not too many rows."""
     rights = [row.result.rights for row in rows]
@@ -304,7 +304,7 @@ def _kept_ranking(
     made = _make_ranking(np.array(rights), rows[0].result.cases)
     row = {"digest": digest, "made_at": now_utc(), "ranking": msgspec.to_builtins(made)}
     with store.write() as connection:
-        connection.execute(insert_once(connection, table, row))
+        connection.execute(insert_if_missing(connection, table, row))
     return made
 
 
@@ -341,11 +341,11 @@ def _rival_rows(rivals: Sequence[Guesses], rows: Sequence[BoardRow]) -> tuple[Ri
     return tuple(row for _, row in sorted(made, key=lambda pair: (-pair[0], pair[1].name)))
 
 
-def make_preview(store: BoardStore, benchmark: BoardBenchmark, submission: SubmissionRecord, scores: Scores) -> Preview:
+def preview_rank(store: Store, benchmark: BoardBenchmark, submission: SubmissionRecord, scores: Scores) -> Preview:
     """Rank a submission among the published ones, and compare it with the team's last one."""
     result = make_result(scores)
-    own = make_row(submission, result)
-    standing = list_standing(store, benchmark)
+    own = make_board_row(submission, result)
+    standing = list_published(store, benchmark)
     rows = rank_rows(store, benchmark, [*(row for row in standing if row.kind == own.kind), own])
     mine = next(row for row in rows if row.submission.id == submission.id)
     beside = [ScoredSubmission(row.submission, row.result) for row in standing]
@@ -364,7 +364,7 @@ def make_preview(store: BoardStore, benchmark: BoardBenchmark, submission: Submi
 
 
 def _beside_last(
-    store: BoardStore, benchmark: BoardBenchmark, submission: SubmissionRecord, scores: Scores, placed: Preview
+    store: Store, benchmark: BoardBenchmark, submission: SubmissionRecord, scores: Scores, placed: Preview
 ) -> Preview:
     last = _last_of_team(store, benchmark, submission)
     before = read_scores(store, last.id) if last else None
@@ -381,9 +381,7 @@ def _beside_last(
     )
 
 
-def _last_of_team(
-    store: BoardStore, benchmark: BoardBenchmark, submission: SubmissionRecord
-) -> SubmissionRecord | None:
+def _last_of_team(store: Store, benchmark: BoardBenchmark, submission: SubmissionRecord) -> SubmissionRecord | None:
     """The team's previous submission of the same kind (with or without cues)."""
     own = list_submissions(store, benchmark_id=benchmark.id, team=submission.team, statuses=EVER_SCORED)
     cued = submission.about.is_expert_cued

@@ -12,17 +12,17 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from medthink.board.checking import HeldBenchmark, read_trails
+from medthink.board.checking import LoadedBenchmark, read_traces
 from medthink.board.moderation import change_provenance
-from medthink.board.results import keep_measure
+from medthink.board.results import store_measure
 from medthink.board.submissions import SubmissionRecord, find_submission, history, open_file, read_scores
 from medthink.core.clock import now_utc
 from medthink.core.errors import UsageError
 from medthink.runs.manifest import Manifest
 from medthink.runs.prediction import Prediction
 from medthink.scoring.inputs import load_run
-from medthink.stats.intervals import most_in_whole
-from medthink.store.engine import BoardStore, note
+from medthink.stats.intervals import finite_upper_bound
+from medthink.store.engine import Store, record_event
 
 LEAST_CASES = 60
 BOUND = 0.15
@@ -68,9 +68,7 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True):
         return self.most <= self.bound
 
 
-def plan_rerun(
-    store: BoardStore, token: str, *, cases: int = LEAST_CASES, bound: float = BOUND, actor: str
-) -> RerunPlan:
+def plan_rerun(store: Store, token: str, *, cases: int = LEAST_CASES, bound: float = BOUND, actor: str) -> RerunPlan:
     """State the bound and draw random cases; an open plan is kept as it is."""
     found = _rerunnable(store, token)
     plans, settled = _past(store, found)
@@ -93,11 +91,11 @@ def plan_rerun(
         planned_at=now_utc(),
     )
     with store.write() as connection:
-        note(connection, found.id, actor, _PLANNED, msgspec.to_builtins(plan))
+        record_event(connection, found.id, actor, _PLANNED, msgspec.to_builtins(plan))
     return plan
 
 
-def enter_rerun(store: BoardStore, token: str, run: Path, held: HeldBenchmark, *, actor: str) -> Rerun:
+def record_rerun(store: Store, token: str, run: Path, held: LoadedBenchmark, *, actor: str) -> Rerun:
     """Compare a run of the planned cases with what was submitted, and raise the row's level if it is confirmed."""
     found = _rerunnable(store, token)
     plans, settled = _past(store, found)
@@ -109,14 +107,14 @@ def enter_rerun(store: BoardStore, token: str, run: Path, held: HeldBenchmark, *
     _refuse_other(found, traced_manifest(store, found), material.manifest, plan)
     outcome = _compare(store, found, plan, material.predictions)
     with store.write() as connection:
-        keep_measure(connection, found.id, "rerun", outcome)
-        note(connection, found.id, actor, _SETTLED, msgspec.to_builtins(outcome))
+        store_measure(connection, found.id, "rerun", outcome)
+        record_event(connection, found.id, actor, _SETTLED, msgspec.to_builtins(outcome))
         if outcome.is_within:
-            change_provenance(connection, found, "rerun", actor=actor, why=tell_rerun(outcome))
+            change_provenance(connection, found, "rerun", actor=actor, why=describe_rerun(outcome))
     return outcome
 
 
-def tell_rerun(rerun: Rerun) -> str:
+def describe_rerun(rerun: Rerun) -> str:
     """The outcome in a sentence."""
     return (
         f"{rerun.same} of {rerun.cases} answers the same when run again; with {rerun.confidence * 100:.4g} % "
@@ -124,15 +122,15 @@ def tell_rerun(rerun: Rerun) -> str:
     )
 
 
-def traced_manifest(store: BoardStore, submission: SubmissionRecord) -> Manifest:
+def traced_manifest(store: Store, submission: SubmissionRecord) -> Manifest:
     """The manifest that a submission's traces carry."""
     with open_file(store, submission) as path:
-        manifest = read_trails(path).manifest
+        manifest = read_traces(path).manifest
     assert manifest is not None
     return manifest
 
 
-def _rerunnable(store: BoardStore, token: str) -> SubmissionRecord:
+def _rerunnable(store: Store, token: str) -> SubmissionRecord:
     found = find_submission(store, token)
     if found is None:
         raise UsageError(f"no submission {token}", remedy="check its token")
@@ -148,7 +146,7 @@ def _rerunnable(store: BoardStore, token: str) -> SubmissionRecord:
     return found
 
 
-def _past(store: BoardStore, submission: SubmissionRecord) -> tuple[list[RerunPlan], int]:
+def _past(store: Store, submission: SubmissionRecord) -> tuple[list[RerunPlan], int]:
     """Every plan so far, and how many of them are settled."""
     events = history(store, submission.id)
     plans = [msgspec.convert(event["detail"], RerunPlan) for event in events if event["what"] == _PLANNED]
@@ -178,7 +176,7 @@ def _refuse_other(found: SubmissionRecord, submitted: Manifest, again: Manifest,
         )  # fmt: skip
 
 
-def _compare(store: BoardStore, found: SubmissionRecord, plan: RerunPlan, predictions: list[Prediction]) -> Rerun:
+def _compare(store: Store, found: SubmissionRecord, plan: RerunPlan, predictions: list[Prediction]) -> Rerun:
     first = {one.case: one for one in predictions if one.sample == 0}
     failed = sum(one.state == "failed" for one in first.values())
     if failed:
@@ -195,7 +193,7 @@ def _compare(store: BoardStore, found: SubmissionRecord, plan: RerunPlan, predic
         same=len(first) - differing,
         right=sum(one.letters[0] == one.gold for one in before.values()),
         right_again=sum(first[case].prediction == one.gold for case, one in before.items()),
-        most=most_in_whole(differing, sample=len(first), whole=len(scores.cases), alpha=plan.alpha),
+        most=finite_upper_bound(differing, sample=len(first), whole=len(scores.cases), alpha=plan.alpha),
         confidence=1 - plan.alpha,
         bound=plan.bound,
         entered_at=now_utc(),

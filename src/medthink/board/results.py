@@ -10,10 +10,10 @@ import msgspec
 import sqlalchemy as sa
 from sqlalchemy import Connection
 
-from medthink.audit.gain import RivalAnswers, blind_name, gain_over_strongest, gain_rng, guesser_answers
+from medthink.audit.gain import RivalAnswers, gain_over_strongest, gain_rng, guesser_answers, image_free_name
 from medthink.audit.rivals import Guesses, rival_guesses
 from medthink.board.benchmarks import BoardBenchmark
-from medthink.board.checking import HeldBenchmark
+from medthink.board.checking import LoadedBenchmark
 from medthink.board.submissions import SubmissionRecord
 from medthink.cases.benchmark import Benchmark
 from medthink.core.clock import now_utc
@@ -21,7 +21,7 @@ from medthink.core.digest import digest_value
 from medthink.scoring.scores import CaseScore, Scores
 from medthink.stats import Measured, wilson
 from medthink.store import tables
-from medthink.store.engine import BoardStore
+from medthink.store.engine import Store
 
 _AT_ONCE = 100
 
@@ -50,10 +50,10 @@ class BoardResult(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self.scores, cases=cases, origin=origin)
 
 
-class ScoreShelf:
+class ScoreCache:
     """A cache of scores, so that a board of hundreds of rows is not read again for each page."""
 
-    def __init__(self, store: BoardStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
         self._kept: dict[tuple[int, str, str], BoardResult] = {}
         self._lock = threading.Lock()
@@ -106,7 +106,7 @@ def make_result(scores: Scores) -> BoardResult:
     )
 
 
-def ensure_rivals(store: BoardStore, benchmark: BoardBenchmark, held: HeldBenchmark) -> list[Guesses]:
+def ensure_rivals(store: Store, benchmark: BoardBenchmark, held: LoadedBenchmark) -> list[Guesses]:
     """The rivals of a benchmark, trained and stored if missing, which takes a while the first time."""
     known = read_rivals(store, benchmark.id)
     if known:
@@ -122,7 +122,7 @@ def ensure_rivals(store: BoardStore, benchmark: BoardBenchmark, held: HeldBenchm
     return read_rivals(store, benchmark.id)
 
 
-def read_rivals(store: BoardStore, benchmark_id: int) -> list[Guesses]:
+def read_rivals(store: Store, benchmark_id: int) -> list[Guesses]:
     """The stored rivals of a benchmark, by name."""
     table = tables.rivals
     query = sa.select(table.c.name, table.c.source, table.c.letters).where(table.c.benchmark_id == benchmark_id)
@@ -137,7 +137,7 @@ MeasureKind = Literal["gain", "judged", "rerun"]
 _Measure = TypeVar("_Measure", bound=msgspec.Struct)
 
 
-def keep_measure(connection: Connection, submission_id: int, kind: MeasureKind, measure: msgspec.Struct) -> None:
+def store_measure(connection: Connection, submission_id: int, kind: MeasureKind, measure: msgspec.Struct) -> None:
     """Store a measure of a submission."""
     table = tables.measures
     same = (table.c.submission_id == submission_id, table.c.kind == kind)
@@ -146,7 +146,7 @@ def keep_measure(connection: Connection, submission_id: int, kind: MeasureKind, 
     connection.execute(table.insert().values(row))
 
 
-def read_measures(store: BoardStore, kind: MeasureKind, shape: type[_Measure]) -> dict[int, _Measure]:
+def read_measures(store: Store, kind: MeasureKind, shape: type[_Measure]) -> dict[int, _Measure]:
     """The measures of one kind, by submission; one written by another release in another form is ignored."""
     table = tables.measures
     with store.read() as connection:
@@ -172,7 +172,7 @@ class ScoredSubmission(NamedTuple):
     result: BoardResult
 
 
-class Gain(msgspec.Struct, frozen=True, kw_only=True):
+class RowGain(msgspec.Struct, frozen=True, kw_only=True):
     """A row's accuracy minus that of its strongest rival, paired by case.
 
     `has_own_blind` says whether a run of the same model without images was among the rivals: without one, the gain may
@@ -187,22 +187,22 @@ class Gain(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_gains(
-    store: BoardStore,
+    store: Store,
     benchmark: BoardBenchmark,
     rows: Sequence[ScoredSubmission],
     rivals: Sequence[Guesses],
     *,
     beside: Sequence[ScoredSubmission] = (),
-) -> dict[int, Gain]:
+) -> dict[int, RowGain]:
     """The gains of submissions by number; missing ones are computed and stored.
 
     Rows of the same model among `rows` and `beside` are rivals where they saw no images.
     """
-    known = read_measures(store, "gain", Gain)
+    known = read_measures(store, "gain", RowGain)
     kin: dict[tuple[str, ...], list[ScoredSubmission]] = {}
     for row in (*rows, *beside):
         kin.setdefault(_kin(row), []).append(row)
-    found: dict[int, Gain] = {}
+    found: dict[int, RowGain] = {}
     for row in rows:
         golds = list(zip(row.result.cases, row.result.golds, strict=True))
         against = [guesser_answers(rival, golds) for rival in rivals]
@@ -215,7 +215,7 @@ def find_gains(
         if number not in known or known[number].digest != digest:
             known[number] = _measure(benchmark, row.result, against, digest)
             with store.write() as connection:
-                keep_measure(connection, number, "gain", known[number])
+                store_measure(connection, number, "gain", known[number])
         found[number] = known[number]
     return found
 
@@ -229,16 +229,16 @@ def _kin(row: ScoredSubmission) -> tuple[str, ...]:
 def _own_blind(row: ScoredSubmission, kin: Sequence[ScoredSubmission]) -> Iterator[RivalAnswers]:
     """The same model's rows without images; none if the condition is unknown."""
     for other in kin:
-        blind = blind_name(row.result.scores.origin.condition, other.result.scores.origin.condition)
+        blind = image_free_name(row.result.scores.origin.condition, other.result.scores.origin.condition)
         if blind and other.result.cases == row.result.cases:
             yield RivalAnswers(blind, other.result.rights, run=str(other.submission.id))
 
 
 def _measure(
     benchmark: BoardBenchmark, result: BoardResult, against: Sequence[RivalAnswers], digest: str
-) -> Gain:  # fmt: skip
+) -> RowGain:  # fmt: skip
     over = gain_over_strongest(result.rights, against, rng=gain_rng(benchmark.text_fingerprint))
-    return Gain(
+    return RowGain(
         rival=over.rival.name,
         rival_accuracy=over.rival.accuracy,
         gain=over.gain,

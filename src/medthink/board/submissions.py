@@ -17,7 +17,7 @@ from medthink.scoring.scores import Scores, from_plain
 from medthink.scoring.submission_file import SubmissionProblem
 from medthink.stats.estimate import Measured
 from medthink.store import tables
-from medthink.store.engine import BoardStore, note, read_row
+from medthink.store.engine import Store, record_event, row_as
 
 Provenance = Literal["reported", "scored", "traced", "rerun", "ledger"]
 PROVENANCE: dict[Provenance, str] = {
@@ -37,7 +37,7 @@ _SECONDS: dict[Status, int] = {"received": 3600, "checking": 600, "scored": 30 *
 EVER_SCORED: tuple[Status, ...] = ("scored", "offered", "lapsed", "published", "withdrawn")
 
 
-class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ModelDescription(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A submitter's description of a model."""
 
     organisation: str = ""
@@ -52,7 +52,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class AskedText(msgspec.Struct, frozen=True, kw_only=True):
-    """A text of `About` that the submission form asks for.
+    """A text of `ModelDescription` that the submission form asks for.
 
     With `is_listed` it is a column of exports and can be searched for; `fact` is its title among the facts of the
     model's page, empty for one that stands elsewhere on it.
@@ -75,14 +75,14 @@ ASKED = (
 """The short texts that a submitter may add, in the order of the form; `notes` come last, in a larger box."""
 
 _LISTED = frozenset(one.name for one in ASKED if one.is_listed)
-LISTED = tuple(name for name in About.__struct_fields__ if name in _LISTED)
+LISTED = tuple(name for name in ModelDescription.__struct_fields__ if name in _LISTED)
 """The texts that exports have as columns, in their order."""
 
 
-def read_about(fields: Mapping[str, str], *, is_expert_cued: bool = False) -> About:
+def read_about(fields: Mapping[str, str], *, is_expert_cued: bool = False) -> ModelDescription:
     """A submitter's texts as given in a form or a request."""
     texts = {name: fields.get(name, "") for name in (*(one.name for one in ASKED), "notes")}
-    return msgspec.convert(texts | {"is_expert_cued": is_expert_cued}, About)
+    return msgspec.convert(texts | {"is_expert_cued": is_expert_cued}, ModelDescription)
 
 
 class QueueProgress(msgspec.Struct, frozen=True, kw_only=True):
@@ -122,7 +122,7 @@ class SubmissionRecord(msgspec.Struct, frozen=True, kw_only=True):
     detail: str
     provenance: Provenance
     model: str
-    about: About
+    about: ModelDescription
     problems: tuple[SubmissionProblem, ...]
     received_at: str
     published_at: str | None
@@ -136,14 +136,14 @@ class SubmissionRecord(msgspec.Struct, frozen=True, kw_only=True):
     flag: str = ""
 
 
-def find_submission(store: BoardStore, token: str) -> SubmissionRecord | None:
+def find_submission(store: Store, token: str) -> SubmissionRecord | None:
     """The submission with this token."""
     with store.read() as connection:
         return read_record(connection, tables.submissions.c.token == token)
 
 
 def list_submissions(
-    store: BoardStore, *, benchmark_id: int | None = None, team: str | None = None, statuses: Sequence[Status] = ()
+    store: Store, *, benchmark_id: int | None = None, team: str | None = None, statuses: Sequence[Status] = ()
 ) -> list[SubmissionRecord]:
     """The matching submissions, oldest first."""
     where = []
@@ -154,10 +154,10 @@ def list_submissions(
     if statuses:
         where.append(tables.submissions.c.status.in_(statuses))
     with store.read() as connection:
-        return [read_row(row, SubmissionRecord) for row in connection.execute(_SELECT.where(*where)).mappings()]
+        return [row_as(row, SubmissionRecord) for row in connection.execute(_SELECT.where(*where)).mappings()]
 
 
-def read_scores(store: BoardStore, submission_id: int) -> Scores | None:
+def read_scores(store: Store, submission_id: int) -> Scores | None:
     """The newest scores of a submission."""
     table = tables.scores
     query = sa.select(table.c.scores).where(table.c.submission_id == submission_id).order_by(table.c.made_at.desc())
@@ -166,7 +166,7 @@ def read_scores(store: BoardStore, submission_id: int) -> Scores | None:
     return None if found is None else from_plain(found)
 
 
-def read_file(store: BoardStore, sha256: str) -> bytes:
+def read_file(store: Store, sha256: str) -> bytes:
     """The bytes of an upload."""
     with store.read() as connection:
         query = sa.select(tables.files.c.data).where(tables.files.c.sha256 == sha256)
@@ -174,7 +174,7 @@ def read_file(store: BoardStore, sha256: str) -> bytes:
 
 
 @contextmanager
-def open_file(store: BoardStore, submission: SubmissionRecord) -> Iterator[Path]:
+def open_file(store: Store, submission: SubmissionRecord) -> Iterator[Path]:
     """The upload as a temporary file."""
     assert submission.file_sha256 is not None
     with tempfile.TemporaryDirectory() as folder:
@@ -183,14 +183,14 @@ def open_file(store: BoardStore, submission: SubmissionRecord) -> Iterator[Path]
         yield path
 
 
-def file_size(store: BoardStore, sha256: str) -> int:
+def file_size(store: Store, sha256: str) -> int:
     """The bytes of an upload, counted; 0 where there is none."""
     with store.read() as connection:
         query = sa.select(tables.files.c.size).where(tables.files.c.sha256 == sha256)
         return connection.execute(query).scalar() or 0
 
 
-def queue_position(store: BoardStore, submission: SubmissionRecord) -> int | None:
+def queue_position(store: Store, submission: SubmissionRecord) -> int | None:
     """This submission's position in the queue, from 1; None if it is not waiting."""
     if submission.status != "received":
         return None
@@ -200,7 +200,7 @@ def queue_position(store: BoardStore, submission: SubmissionRecord) -> int | Non
         return connection.execute(sa.select(sa.func.count()).where(before)).scalar_one()
 
 
-def history(store: BoardStore, submission_id: int | None = None) -> list[dict[str, Any]]:
+def history(store: Store, submission_id: int | None = None) -> list[dict[str, Any]]:
     """Every change, oldest first; of one submission, or of all."""
     query = sa.select(tables.events).order_by(tables.events.c.id)
     if submission_id is not None:
@@ -216,15 +216,15 @@ _SELECT = (
 )
 
 
-def change(
-    store: BoardStore, token: str, states: Sequence[Status], to: Status, actor: str, values: dict[str, Any]
+def change_state(
+    store: Store, token: str, states: Sequence[Status], to: Status, actor: str, values: dict[str, Any]
 ) -> SubmissionRecord:
     """Move a submission from one of these states to another, or raise UsageError."""
     with store.write() as connection:
-        found = known_submission(connection, token)
+        found = lock_submission(connection, token)
         refuse_other_states(found, states, to)
-        move(connection, found.id, to, actor=actor, values=values)
-        return known_submission(connection, token)
+        move_state(connection, found.id, to, actor=actor, values=values)
+        return lock_submission(connection, token)
 
 
 def refuse_other_states(found: SubmissionRecord, states: Sequence[Status], to: str) -> None:
@@ -236,7 +236,7 @@ def refuse_other_states(found: SubmissionRecord, states: Sequence[Status], to: s
         )
 
 
-def move(
+def move_state(
     connection: Connection,
     number: int,
     status: Status,
@@ -248,10 +248,10 @@ def move(
     """Move a submission to another state within a transaction, and note who did."""
     changes = {"status": status, "status_at": now_utc(), "deadline_at": deadline_of(status)} | (values or {})
     connection.execute(tables.submissions.update().where(tables.submissions.c.id == number).values(changes))
-    note(connection, number, actor, status, detail or {})
+    record_event(connection, number, actor, status, detail or {})
 
 
-def known_submission(connection: Connection, token: str) -> SubmissionRecord:
+def lock_submission(connection: Connection, token: str) -> SubmissionRecord:
     """The submission with this token, locked, or UsageError."""
     table = tables.submissions
     # Locked until the transaction ends, so that of two simultaneous changes the second sees the first.
@@ -270,4 +270,4 @@ def deadline_of(status: Status) -> str | None:
 def read_record(connection: Connection, where: sa.ColumnElement[bool]) -> SubmissionRecord | None:
     """The matching submission, within a transaction."""
     row = connection.execute(_SELECT.where(where)).mappings().first()
-    return None if row is None else read_row(row, SubmissionRecord)
+    return None if row is None else row_as(row, SubmissionRecord)

@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from medthink.board.benchmarks import BoardBenchmark, list_benchmarks
-from medthink.board.checking import HeldBenchmark, check_file
+from medthink.board.checking import LoadedBenchmark, check_file
 from medthink.board.queue import claim, enforce_deadlines, fail, keep_scores, refuse, renew_lease
-from medthink.board.ranking import make_leaderboard, make_preview
+from medthink.board.ranking import make_leaderboard, preview_rank
 from medthink.board.results import ensure_rivals
 from medthink.board.submissions import QueueProgress, SubmissionRecord, open_file
 from medthink.core.errors import MedThinkError
-from medthink.store.engine import BoardStore
+from medthink.store.engine import Store
 
 _IDLE_S = 0.5
 _RENEW_S = 1.0
@@ -25,9 +25,9 @@ _DEADLINES_S = 15.0
 CHECK_S = 600
 
 
-def work(
-    store: BoardStore,
-    held: Mapping[int, HeldBenchmark],
+def run_worker(
+    store: Store,
+    held: Mapping[int, LoadedBenchmark],
     stop: threading.Event,
     *,
     overdue: Callable[[], None] = lambda: None,
@@ -37,14 +37,14 @@ def work(
     while not stop.is_set():
         if time.monotonic() - looked > _DEADLINES_S:
             enforce_deadlines(store)
-            rank_boards(store, held)
+            refresh_rankings(store, held)
             looked = time.monotonic()
-        if work_once(store, held, overdue=overdue) is None:
+        if process_next(store, held, overdue=overdue) is None:
             stop.wait(_IDLE_S)
 
 
-def work_once(
-    store: BoardStore, held: Mapping[int, HeldBenchmark], *, overdue: Callable[[], None] = lambda: None
+def process_next(
+    store: Store, held: Mapping[int, LoadedBenchmark], *, overdue: Callable[[], None] = lambda: None
 ) -> SubmissionRecord | None:
     """Check and score the next waiting submission; returns it, or None.
 
@@ -52,14 +52,14 @@ def work_once(
     """
     found = claim(store)
     if found is not None:
-        work_on(store, found, held.get(found.benchmark_id), overdue=overdue)
+        process_submission(store, found, held.get(found.benchmark_id), overdue=overdue)
     return found
 
 
-def work_on(
-    store: BoardStore,
+def process_submission(
+    store: Store,
     found: SubmissionRecord,
-    held: HeldBenchmark | None,
+    held: LoadedBenchmark | None,
     *,
     overdue: Callable[[], None] = lambda: None,
 ) -> None:
@@ -74,7 +74,7 @@ def work_on(
         fail(store, found, error.problem)
 
 
-def rank_boards(store: BoardStore, held: Mapping[int, HeldBenchmark]) -> None:
+def refresh_rankings(store: Store, held: Mapping[int, LoadedBenchmark]) -> None:
     """Compute the rankings and train the rivals shown on pages, so that no page waits for them."""
     for benchmark in list_benchmarks(store):
         if benchmark.id in held:
@@ -83,7 +83,7 @@ def rank_boards(store: BoardStore, held: Mapping[int, HeldBenchmark]) -> None:
 
 
 def _settle(
-    store: BoardStore, found: SubmissionRecord, held: HeldBenchmark, tell: Callable[[QueueProgress], None]
+    store: Store, found: SubmissionRecord, held: LoadedBenchmark, tell: Callable[[QueueProgress], None]
 ) -> None:
     with open_file(store, found) as path:
         checked = check_file(path, held, name=found.model, tell=tell)
@@ -94,7 +94,7 @@ def _settle(
     tell(QueueProgress(stage="rank", done=lines, of=lines))
     benchmark = _benchmark(store, found)
     ensure_rivals(store, benchmark, held)
-    preview = make_preview(store, benchmark, found, checked.scores)
+    preview = preview_rank(store, benchmark, found, checked.scores)
     keep_scores(
         store,
         found,
@@ -105,13 +105,13 @@ def _settle(
     )
 
 
-def _benchmark(store: BoardStore, found: SubmissionRecord) -> BoardBenchmark:
+def _benchmark(store: Store, found: SubmissionRecord) -> BoardBenchmark:
     return next(one for one in list_benchmarks(store) if one.id == found.benchmark_id)
 
 
 @contextmanager
 def _lease(
-    store: BoardStore, found: SubmissionRecord, overdue: Callable[[], None]
+    store: Store, found: SubmissionRecord, overdue: Callable[[], None]
 ) -> Iterator[Callable[[QueueProgress], None]]:
     """Hold a submission while it is checked; yields a function to report progress, which is written once a second."""
     latest = QueueProgress()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pybase64
 
-from medthink.bridges.targets import TargetOptions, TargetProgress, Written
+from medthink.bridges.targets import TargetOptions, TargetProgress, WrittenTarget
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import LETTERS, Case
 from medthink.cases.files.export import copy_image
@@ -67,7 +67,7 @@ def score(doc, results):
 '''
 
 
-def write_lmms(benchmark: Benchmark, out: Path, options: TargetOptions, progress: TargetProgress) -> Written:
+def write_lmms(benchmark: Benchmark, out: Path, options: TargetOptions, progress: TargetProgress) -> WrittenTarget:
     """Write a folder with a task, its table and its images, for `--include_path`."""
     split = benchmark[options.split]
     name = _task_name(out)
@@ -79,7 +79,7 @@ def write_lmms(benchmark: Benchmark, out: Path, options: TargetOptions, progress
             _LMMS_TASK.format(name=name, split=options.split, table=place), encoding="utf-8"
         )
         (folder / "utils.py").write_text(_LMMS_UTILS, encoding="utf-8")
-    return Written(
+    return WrittenTarget(
         lines=(
             f"{len(split):,} cases → {out}",
             f"python -m lmms_eval --model MODEL --tasks {name} --include_path {out}",
@@ -88,7 +88,9 @@ def write_lmms(benchmark: Benchmark, out: Path, options: TargetOptions, progress
     )
 
 
-def write_vlmevalkit(benchmark: Benchmark, out: Path, options: TargetOptions, progress: TargetProgress) -> Written:
+def write_vlmevalkit(
+    benchmark: Benchmark, out: Path, options: TargetOptions, progress: TargetProgress
+) -> WrittenTarget:
     """Write a table with the images inside, to be put into VLMEvalKit's data folder."""
     if out.suffix != ".tsv":
         raise UsageError(f"{out} would not be found by VLMEvalKit", remedy="give a name that ends in .tsv")
@@ -100,7 +102,7 @@ def write_vlmevalkit(benchmark: Benchmark, out: Path, options: TargetOptions, pr
         for case in _told(split, progress):
             without += not case.question.images
             stream.write(_tsv_line([_cell(case, column) for column in columns]))
-    return Written(
+    return WrittenTarget(
         lines=(
             f"{len(split):,} cases → {out}",
             f"LMUData={out.parent} python run.py --data {out.stem} --model MODEL",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from medthink.core.errors import MedThinkError, OutsideError, UsageError
 from medthink.runs.engine import interrupted_by_signals
-from medthink.runs.ledger.lock import hold
+from medthink.runs.ledger.lock import lock_run
 from medthink.runs.shards import ShardEnd, begin_shards, shards_folder, share_pace, split_run, work_on_shard
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ _PORTIONS_A_CORE = 4
 _LAST_WORD_S = 20.0
 
 
-def spread_on_ray(work: Callable[[Portion], Made], portions: Iterable[Portion]) -> Iterator[Made]:
+def map_on_ray(work: Callable[[Portion], Made], portions: Iterable[Portion]) -> Iterator[Made]:
     """What the work made of each portion, in their order, done by the cluster's workers."""
-    ray = join_cluster()
+    ray = connect_to_ray()
     task = ray.remote(max_retries=_RESTARTS)(_do_in_folder)
     shared = ray.put(work)
     most = _PORTIONS_A_CORE * max(1, int(ray.cluster_resources().get("CPU", 1)))
@@ -49,10 +49,10 @@ def spread_on_ray(work: Callable[[Portion], Made], portions: Iterable[Portion]) 
 def run_shards(spec: "RunSpec", transport: "Transport", count: int, tell: Callable[[ShardEnd], None]) -> list[ShardEnd]:
     """Make or continue the shards of a run as tasks of the cluster; `tell` hears of each that has ended."""
     assert spec.out is not None
-    ray = join_cluster()
+    ray = connect_to_ray()
     begun = begin_shards(spec.out, count)
     task = ray.remote(max_retries=_RESTARTS, num_gpus=_gpus(ray, spec.model))(_do_in_folder)
-    with hold(shards_folder(spec.out)), interrupted_by_signals():
+    with lock_run(shards_folder(spec.out)), interrupted_by_signals():
         work = ray.put(_WorkOnShard(share_pace(transport, count), begun.token))
         tasks = {task.remote(str(Path.cwd()), work, one): one for one in split_run(spec, count)}
         try:
@@ -96,7 +96,7 @@ def _gpus(ray: Any, model: str) -> int:
     return int(model.startswith("local/") and ray.cluster_resources().get("GPU", 0) > 0)
 
 
-def join_cluster() -> Any:
+def connect_to_ray() -> Any:
     """The `ray` package, connected to the cluster that runs; OutsideError when none does."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:

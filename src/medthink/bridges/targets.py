@@ -31,7 +31,7 @@ class TargetOptions(msgspec.Struct, frozen=True, kw_only=True):
     split: str = "test"
 
 
-class Written(msgspec.Struct, frozen=True, kw_only=True):
+class WrittenTarget(msgspec.Struct, frozen=True, kw_only=True):
     """What was written, as lines for the user, and warnings.
 
     `lacking` says what could not be written, such as cases whose images cannot be read.
@@ -45,14 +45,16 @@ class Written(msgspec.Struct, frozen=True, kw_only=True):
 class WriteTarget(Protocol):
     """How a target is written."""
 
-    def __call__(self, benchmark: Benchmark, out: Path, options: TargetOptions, progress: TargetProgress) -> Written:
+    def __call__(
+        self, benchmark: Benchmark, out: Path, options: TargetOptions, progress: TargetProgress
+    ) -> WrittenTarget:
         """Write the benchmark into the new folder `out`."""
 
 
 class WriteRunTarget(Protocol):
     """How a run target is written."""
 
-    def __call__(self, run: Path, out: Path, options: TargetOptions, progress: TargetProgress) -> Written:
+    def __call__(self, run: Path, out: Path, options: TargetOptions, progress: TargetProgress) -> WrittenTarget:
         """Write the run as the new file or folder `out`."""
 
 
@@ -89,13 +91,15 @@ TARGETS = {
 
 def write_target(
     name: str, benchmark: Benchmark, out: Path, options: TargetOptions, progress: TargetProgress
-) -> Written:
+) -> WrittenTarget:
     """Write a benchmark for the target of this name, or UsageError for an option that the target does not take."""
     write: WriteTarget = _find_write(name, options)
     return write(benchmark, out, options, progress)
 
 
-def write_run_target(name: str, run: Path, out: Path, options: TargetOptions, progress: TargetProgress) -> Written:
+def write_run_target(
+    name: str, run: Path, out: Path, options: TargetOptions, progress: TargetProgress
+) -> WrittenTarget:
     """The same for a run target."""
     write: WriteRunTarget = _find_write(name, options)
     return write(run, out, options, progress)
@@ -111,14 +115,14 @@ def _find_write(name: str, options: TargetOptions) -> Any:
     return getattr(import_module(target.module), target.name_of_write)
 
 
-def write_vllm(run: Path, out: Path, options: TargetOptions, progress: TargetProgress) -> Written:  # noqa: ARG001
+def write_vllm(run: Path, out: Path, options: TargetOptions, progress: TargetProgress) -> WrittenTarget:  # noqa: ARG001
     """Write the file, and say how to run it and import the output."""
 
     from medthink.runs.batches.run import export_requests
 
     count = export_requests(run, out)
     name = read_manifest(run).model.partition("/")[2]
-    return Written(
+    return WrittenTarget(
         lines=(
             f"{count:,} requests → {out}",
             f"vllm run-batch -i {out} -o output.jsonl --model {name}",

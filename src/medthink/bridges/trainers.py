@@ -28,7 +28,7 @@ _MARK = re.compile(r"<(image|video|audio|bbox|ref-object|cot-process|start-image
 _GROUP_EXAMPLES = 16  # images are inside, so a row group must be small
 
 
-class Example(msgspec.Struct, frozen=True, kw_only=True):
+class TrainingExample(msgspec.Struct, frozen=True, kw_only=True):
     """One training example: a prompt, and the expert's reply (sft) or the key of the reward (rl)."""
 
     case: int
@@ -49,7 +49,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Row = dict[str, Any]
-Examples = Iterable[Example]
+Examples = Iterable[TrainingExample]
 
 
 class TrainerForm(NamedTuple):
@@ -104,7 +104,7 @@ def _write_trl(examples: Examples, folder: Path, purpose: Purpose) -> None:
     messages = pa.list_(pa.struct([("role", pa.string()), ("content", pa.list_(part))]))
     last = pa.field("completion", messages) if purpose == "sft" else pa.field("solution", pa.string())
 
-    def row(example: Example) -> Row:
+    def row(example: TrainingExample) -> Row:
         # TRL treats a part with the key "image" as filled in, so the paths must not be there.
         bare = [_without_path(message) for message in _typed(example.prompt)]
         end = _typed_reply(example) if purpose == "sft" else example.solution
@@ -125,7 +125,7 @@ def _write_verl(examples: Examples, folder: Path, purpose: Purpose) -> None:
     fields.append(pa.field("reward_model", pa.struct([("style", text), ("ground_truth", text)])))
     fields.append(pa.field("extra_info", pa.struct([("split", text), ("index", pa.int64())])))
 
-    def row(example: Example) -> Row:
+    def row(example: TrainingExample) -> Row:
         return {
             "data_source": SOURCE,
             "prompt": _marked(example),
@@ -138,7 +138,7 @@ def _write_verl(examples: Examples, folder: Path, purpose: Purpose) -> None:
     (folder / "reward.py").write_text(_VERL_REWARD, encoding="utf-8")
 
 
-def _write_parquet(examples: Examples, folder: Path, fields: list[Any], make: Callable[[Example], Row]) -> None:
+def _write_parquet(examples: Examples, folder: Path, fields: list[Any], make: Callable[[TrainingExample], Row]) -> None:
     """Rows with embedded images, with the metadata by which `datasets` recognises them."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -158,7 +158,7 @@ def _embedded(image: Image) -> Row:
     return {"bytes": image.read(), "path": image.path}
 
 
-def _copy(example: Example, folder: Path) -> None:
+def _copy(example: TrainingExample, folder: Path) -> None:
     for image in example.images:
         copy_image(image, folder)
 
@@ -173,7 +173,7 @@ def _typed_part(part: str | Image) -> Row:
     return {"type": "text", "text": part} if isinstance(part, str) else {"type": "image", "image": part.path}
 
 
-def _typed_reply(example: Example) -> list[Row]:
+def _typed_reply(example: TrainingExample) -> list[Row]:
     return [] if example.reply is None else [{"role": "assistant", "content": [_typed_part(example.reply)]}]
 
 
@@ -182,14 +182,14 @@ def _without_path(message: Row) -> Row:
     return {"role": message["role"], "content": parts}
 
 
-def _plain_key(example: Example) -> Row:
+def _plain_key(example: TrainingExample) -> Row:
     key = msgspec.to_builtins(example.key)
     # A list of pairs: with options by letter, cases of four and of five options would have different columns.
     options = [{"letter": letter, "text": text} for letter, text in key["options"].items()]
     return {"solution": key | {"options": options}}
 
 
-def _marked(example: Example) -> list[Row]:
+def _marked(example: TrainingExample) -> list[Row]:
     """The messages as texts with a mark for each image."""
     texts = [_IMAGE_MARK if isinstance(part, Image) else _without_marks(part) for part in example.prompt.parts]
     messages = [

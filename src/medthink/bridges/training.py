@@ -11,12 +11,12 @@ from typing import Literal
 
 import msgspec
 
-from medthink.bridges.targets import TargetOptions, TargetProgress, TrainingTask, Written
-from medthink.bridges.trainers import TRAINERS, Example
+from medthink.bridges.targets import TargetOptions, TargetProgress, TrainingTask, WrittenTarget
+from medthink.bridges.trainers import TRAINERS, TrainingExample
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
-from medthink.cases.check.image_files import Looked, Slot, look_at_all, slots_of
-from medthink.cases.check.texts import NearlyIdentical, spell
+from medthink.cases.check.image_files import FilledSlot, ImageFileCheck, check_image_files, slots_of
+from medthink.cases.check.texts import SimilarTextFinder, normalised_words
 from medthink.cases.files.export import decoding_problem
 from medthink.cases.images.similarity import look_alikes
 from medthink.cases.sections import SECTIONS, split_discussion
@@ -50,12 +50,12 @@ def _same_number(train: Benchmark, others: Sequence[Benchmark]) -> Iterator[tupl
 
 
 def _same_text(train: Benchmark, others: Sequence[Benchmark]) -> Iterator[tuple[int, str]]:
-    histories, cases = NearlyIdentical(), list[tuple[str, int]]()
+    histories, cases = SimilarTextFinder(), list[tuple[str, int]]()
     # The held-out ones first: each later text is matched with its nearest predecessor from the other side.
     for side, benchmarks in (("held out", others), ("train", [train])):
         for benchmark in benchmarks:
             for case in benchmark:
-                histories.add(side, spell(case.question.history))
+                histories.add(side, normalised_words(case.question.history))
                 cases.append((case.split, case.id))
     for match in histories.matches():
         split, number = cases[match.first]
@@ -66,16 +66,16 @@ def _same_text(train: Benchmark, others: Sequence[Benchmark]) -> Iterator[tuple[
 def _same_picture(train: Benchmark, others: Sequence[Benchmark], progress: TargetProgress) -> Iterator[tuple[int, str]]:
     benchmarks = [*others, train] if others else []
     slots = [[slot for case in benchmark for slot in slots_of(case)] for benchmark in benchmarks]
-    total, looked = sum(map(len, slots)), list[tuple[bool, Slot, Looked]]()
+    total, looked = sum(map(len, slots)), list[tuple[bool, FilledSlot, ImageFileCheck]]()
     for benchmark, wanted in zip(benchmarks, slots, strict=True):
-        for slot, seen in look_at_all(wanted, benchmark.images):
+        for slot, seen in check_image_files(wanted, benchmark.images):
             progress("images", total)
             looked.append((benchmark is train, slot, seen))
     yield from _same_pixels(looked)
     yield from _same_look(looked)
 
 
-def _same_pixels(looked: Sequence[tuple[bool, Slot, Looked]]) -> Iterator[tuple[int, str]]:
+def _same_pixels(looked: Sequence[tuple[bool, FilledSlot, ImageFileCheck]]) -> Iterator[tuple[int, str]]:
     held_out = {seen.digest: slot for is_train, slot, seen in looked if not is_train and seen.digest is not None}
     for is_train, slot, seen in looked:
         if is_train and seen.digest in held_out:
@@ -83,7 +83,7 @@ def _same_pixels(looked: Sequence[tuple[bool, Slot, Looked]]) -> Iterator[tuple[
             yield slot.case, f"image {slot.slot} is image {other.slot} of {other.split} case {other.case}"
 
 
-def _same_look(looked: Sequence[tuple[bool, Slot, Looked]]) -> Iterator[tuple[int, str]]:
+def _same_look(looked: Sequence[tuple[bool, FilledSlot, ImageFileCheck]]) -> Iterator[tuple[int, str]]:
     shown = [(is_train, slot, seen.appearance) for is_train, slot, seen in looked if seen.appearance is not None]
     for first, second in look_alikes([look for *_, look in shown]):
         (is_other_train, other, _), (is_train, slot, _) = shown[first], shown[second]
@@ -98,7 +98,7 @@ _NO_IMAGE = "an image is missing or cannot be read"
 _NAMED = 5
 
 
-class LeftOut(msgspec.Struct, frozen=True):
+class SkippedCase(msgspec.Struct, frozen=True):
     """A train case that gave no example, and why."""
 
     case: int
@@ -106,19 +106,19 @@ class LeftOut(msgspec.Struct, frozen=True):
     is_refused: bool = False
 
 
-def write_sft(benchmark: Benchmark, out: Path, options: TargetOptions, progress: TargetProgress) -> Written:
+def write_sft(benchmark: Benchmark, out: Path, options: TargetOptions, progress: TargetProgress) -> WrittenTarget:
     """Write prompts with the expert's replies."""
     return _write("sft", benchmark, out, options, progress)
 
 
-def write_rl(benchmark: Benchmark, out: Path, options: TargetOptions, progress: TargetProgress) -> Written:
+def write_rl(benchmark: Benchmark, out: Path, options: TargetOptions, progress: TargetProgress) -> WrittenTarget:
     """Write prompts with the keys that `medthink.reward` uses."""
     return _write("rl", benchmark, out, options, progress)
 
 
 def _write(
     purpose: Purpose, benchmark: Benchmark, out: Path, options: TargetOptions, progress: TargetProgress
-) -> Written:
+) -> WrittenTarget:
     trainer = TRAINERS[options.trainer]
     if purpose not in trainer.purposes:
         able = ", ".join(name for name, one in TRAINERS.items() if purpose in one.purposes)
@@ -136,10 +136,12 @@ def _write(
             raise Declined("no case gave an example", remedy="; ".join(maker.reasons()) or "the train split is empty")
         (folder / "README.md").write_text(_readme(purpose, options, maker), encoding="utf-8")
     lines = [f"{maker.written:,} examples → {out}", *maker.reasons()]
-    return Written(lines=tuple(lines), warnings=_warnings(bool(others or against)), lacking=_lacking(maker.left_out))
+    return WrittenTarget(
+        lines=tuple(lines), warnings=_warnings(bool(others or against)), lacking=_lacking(maker.left_out)
+    )
 
 
-def _lacking(left_out: list[LeftOut]) -> str:
+def _lacking(left_out: list[SkippedCase]) -> str:
     """What should be examples and is none: a text may be missing by nature, an image may not."""
     cases = [one.case for one in left_out if one.reason == _NO_IMAGE]
     named = ", ".join(map(str, cases[:_NAMED])) + (" …" if len(cases) > _NAMED else "")
@@ -153,16 +155,16 @@ class _Maker:
         self._purpose = purpose
         self._task = task
         self._refused = refused
-        self.left_out: list[LeftOut] = []
+        self.left_out: list[SkippedCase] = []
         self.written = 0
 
-    def examples(self, train: Benchmark, progress: TargetProgress) -> Iterator[Example]:
+    def examples(self, train: Benchmark, progress: TargetProgress) -> Iterator[TrainingExample]:
         """Every case that may and can be an example."""
         total = len(train)
         for case in train:
             progress("cases", total)
             made = self._make(case)
-            if isinstance(made, LeftOut):
+            if isinstance(made, SkippedCase):
                 self.left_out.append(made)
             else:
                 self.written += 1
@@ -177,36 +179,36 @@ class _Maker:
             lines.append(f"{len(refused):,} refused, because they repeat a held-out case: README.md lists them")
         return lines
 
-    def _make(self, case: Case) -> Example | LeftOut:
+    def _make(self, case: Case) -> TrainingExample | SkippedCase:
         if case.id in self._refused:
-            return LeftOut(case.id, self._refused[case.id], is_refused=True)
+            return SkippedCase(case.id, self._refused[case.id], is_refused=True)
         problem = _case_problem(case)
         if problem:
-            return LeftOut(case.id, problem)
+            return SkippedCase(case.id, problem)
         prompt = _prompt(case, self._task)
         if self._purpose == "rl":
             assert self._task != "discussion"
-            return Example(case=case.id, task=self._task, prompt=prompt, key=reward_key(case, self._task))
+            return TrainingExample(case=case.id, task=self._task, prompt=prompt, key=reward_key(case, self._task))
         reply = expert_reply(case, self._task)
-        if isinstance(reply, LeftOut):
+        if isinstance(reply, SkippedCase):
             return reply
-        return Example(case=case.id, task=self._task, prompt=prompt, reply=encode_json(reply).decode())
+        return TrainingExample(case=case.id, task=self._task, prompt=prompt, reply=encode_json(reply).decode())
 
 
-def expert_reply(case: Case, task: TrainingTask) -> dict[str, object] | LeftOut:
+def expert_reply(case: Case, task: TrainingTask) -> dict[str, object] | SkippedCase:
     """The reply made from the expert's texts, in the form the prompt asks for."""
     reference = case.reference
     captions = [image.caption for image in reference.images]
     if task == "discussion":
         sections = split_discussion(reference.discussion).sections
         missing = [name for name in SECTIONS if name not in sections]
-        return LeftOut(case.id, "the discussion lacks a section") if missing else {n: sections[n] for n in SECTIONS}
+        return SkippedCase(case.id, "the discussion lacks a section") if missing else {n: sections[n] for n in SECTIONS}
     if not reference.discussion.strip():
-        return LeftOut(case.id, "no discussion, which is the expert's reasoning")
+        return SkippedCase(case.id, "no discussion, which is the expert's reasoning")
     if task == "answer":
         return {"explanation": reference.discussion, "answer": reference.answer}
     if not reference.findings.strip() or not all(caption.strip() for caption in captions):
-        return LeftOut(case.id, "no findings, or an image without a caption")
+        return SkippedCase(case.id, "no findings, or an image without a caption")
     return {
         "step1_per_image_findings": captions,
         "step2_integrated_summary": reference.findings,

@@ -8,9 +8,9 @@ import msgspec
 
 from medthink.cases.case import Case, Image, ImageStore
 from medthink.cases.files.layout import find_images, find_tables
-from medthink.cases.files.rows import Place, case_from_row, row_from_case
-from medthink.cases.files.tables import CaseTable, SourceRow, a_few_ahead
-from medthink.cases.images.fact_cache import RememberedImages, StampedStore
+from medthink.cases.files.rows import RowLocation, case_from_row, row_from_case
+from medthink.cases.files.tables import CaseTable, SourceRow, prefetch
+from medthink.cases.images.fact_cache import CachingImageStore, StampedStore
 from medthink.core.digest import digest_bytes, digest_value
 from medthink.core.errors import DataError, UsageError
 from medthink.core.numbers import count_of
@@ -83,7 +83,7 @@ class Benchmark:
     def rows_or_errors(self) -> Iterator[Case | DataError]:
         """Every case, or in its place the error of a row that is no case; only an unreadable file raises."""
         for table in self.tables:
-            for row in a_few_ahead(table.rows()):
+            for row in prefetch(table.rows()):
                 found = row if isinstance(row, DataError) else self._case_or_error(table, row)
                 if isinstance(found, DataError) or self._is_kept(found):
                     yield found
@@ -144,12 +144,12 @@ class Benchmark:
 
     def remembering(self, *, rehash: bool = False) -> "Benchmark":
         """The same, the digests of unchanged images remembered from one session to the next; `rehash` starts anew."""
-        store = RememberedImages(self.images, rehash=rehash) if isinstance(self.images, StampedStore) else self.images
+        store = CachingImageStore(self.images, rehash=rehash) if isinstance(self.images, StampedStore) else self.images
         return Benchmark(self.path, self.tables, store, self._keep)
 
-    def pass_prints(self, note: "NotePrint | None" = None) -> "PassingPrints":
+    def pass_prints(self, note: "NotePrint | None" = None) -> "FingerprintBuilder":
         """The cases in one pass that also builds the fingerprints; `note` gets each case's own."""
-        return PassingPrints(self, note)
+        return FingerprintBuilder(self, note)
 
     def to_arrow(self) -> "pa.Table":
         """All cases as one Arrow table with the released columns and `split`."""
@@ -175,7 +175,7 @@ class Benchmark:
         return benchmark_card(self)
 
     def _case_or_error(self, table: CaseTable, row: SourceRow) -> Case | DataError:
-        place = Place(str(table.path), row.number)
+        place = RowLocation(str(table.path), row.number)
         try:
             return case_from_row(row.values, split=table.split, store=self.images, place=place)
         except DataError as error:
@@ -225,7 +225,7 @@ def fingerprint_texts(cases: Iterable[Case]) -> str:
     return _digest_lines(_line(case, row_from_case(case)) for case in cases)
 
 
-class CasePrint(NamedTuple):
+class CaseFingerprint(NamedTuple):
     """What pins a case: lines for all of it and for its texts alone; an image that cannot be read counts as null."""
 
     whole: str
@@ -238,16 +238,16 @@ class CasePrint(NamedTuple):
         return self.whole.rstrip("\n").rpartition("\t")[2]
 
 
-NotePrint = Callable[[Case, CasePrint], None]
+NotePrint = Callable[[Case, CaseFingerprint], None]
 
 
-class PassingPrints:
+class FingerprintBuilder:
     """Hands on the cases of a benchmark and builds its fingerprints from them."""
 
     def __init__(self, benchmark: Benchmark, note: NotePrint | None) -> None:
         self._note = note
         self._images = benchmark.images
-        self._lines: list[CasePrint] = []
+        self._lines: list[CaseFingerprint] = []
         self.cases = self._pass(benchmark)
 
     def _pass(self, benchmark: Benchmark) -> Iterator[Case]:
@@ -263,17 +263,17 @@ class PassingPrints:
         """Read the cases that are left, then return both fingerprints."""
         for _ in self.cases:
             pass
-        if isinstance(self._images, RememberedImages):
+        if isinstance(self._images, CachingImageStore):
             self._images.save()
         whole, texts = (one.whole for one in self._lines), (one.texts for one in self._lines)
         return Fingerprints(_digest_lines(whole), _digest_lines(texts))
 
 
-def _print_of(case: Case) -> CasePrint:
+def _print_of(case: Case) -> CaseFingerprint:
     row = row_from_case(case)
     images = [_digest_or_none(image) for image in case.question.images]
     content: dict[str, Any] = {"row": row, "images": images}
-    return CasePrint(_line(case, content), _line(case, row), images.count(None))
+    return CaseFingerprint(_line(case, content), _line(case, row), images.count(None))
 
 
 def _line(case: Case, content: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from medthink.cases.case import Case, Image
 from medthink.cases.images.content import JPEG, prepare
 from medthink.core.errors import DataError
-from medthink.core.markup import Markup, fold, joined, table, tag
+from medthink.core.markup import Markup, fold_section, html_table, joined, tag
 
 if TYPE_CHECKING:
     from medthink.cases.benchmark import Benchmark
@@ -35,15 +35,15 @@ def case_card(case: Case) -> Markup:
         tag("p", tag("b", f"Case {case.id}"), f" · {case.split} split · images: {len(question.images)}"),
         tag("p", question.history, style=_TEXT),
         tag("div", *(_card_figure(image) for image in question.images), style=_FILM),
-        table(("", ""), question.options.items()),
-        fold("Reference: answer, captions, findings, discussion", *_card_reference(case)),
+        html_table(("", ""), question.options.items()),
+        fold_section("Reference: answer, captions, findings, discussion", *_card_reference(case)),
     )
 
 
 def benchmark_card(benchmark: "Benchmark") -> Markup:
     """Where the benchmark is, and how many cases each split has."""
     rows = [(name, f"{len(benchmark[name]):,}") for name in benchmark.splits]
-    return joined((tag("p", tag("b", "Benchmark"), f" {benchmark.path}"), table(("split", "cases"), rows)))
+    return joined((tag("p", tag("b", "Benchmark"), f" {benchmark.path}"), html_table(("split", "cases"), rows)))
 
 
 def check_card(report: "CheckReport") -> Markup:
@@ -55,7 +55,7 @@ def check_card(report: "CheckReport") -> Markup:
         for code, count in report.counts.items()
     ]
     head = tag("p", f"Cases: {report.cases:,} · errors: {len(report.errors):,} · warnings: {len(report.warnings):,}")
-    return joined((head, table(("", "code", "count", "meaning", "remedy"), rows) if rows else ""))
+    return joined((head, html_table(("", "code", "count", "meaning", "remedy"), rows) if rows else ""))
 
 
 def _card_figure(image: Image) -> Markup:
@@ -72,7 +72,7 @@ def _card_reference(case: Case) -> list[Markup]:
     ]
     return [
         tag("p", tag("b", f"{reference.answer} · {reference.answer_text}")),
-        table(("", "modality", "caption"), captions),
+        html_table(("", "modality", "caption"), captions),
         tag("p", reference.findings, style=_TEXT),
         tag("p", reference.discussion, style=_TEXT),
     ]

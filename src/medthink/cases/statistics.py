@@ -70,7 +70,7 @@ class Statistics(msgspec.Struct, frozen=True):
         return self.splits if len(self.splits) == 1 else {**self.splits, "all": self.overall}
 
 
-def describe(cases: Iterable[Case], *, advance: Callable[[], None] | None = None) -> Statistics:
+def compute_statistics(cases: Iterable[Case], *, advance: Callable[[], None] | None = None) -> Statistics:
     """Count everything in one pass."""
     tallies: dict[str, _Tally] = {}
     for case in cases:

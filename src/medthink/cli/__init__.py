@@ -93,9 +93,9 @@ def _follow(words: list[str]) -> int:
 
         sys.stdout.write(f"medthink {__version__}\n")
         return 0
-    from medthink.cli.command import enter
+    from medthink.cli.command import run_command
 
-    return enter(words)
+    return run_command(words)
 
 
 def overview() -> str:

@@ -7,7 +7,7 @@ import click
 from medthink.accounts.roles import ROLES, GivenRole
 from medthink.cli.command import LazyGroup
 from medthink.cli.flags import open_store, store_flag
-from medthink.cli.output import console, print_json, say, table
+from medthink.cli.output import console, print_json, print_line, print_table
 from medthink.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def accounts_add(
             name=name, roles=roles, team=team, shown_name=shown_name, password=read_password(password_file)
         )
         made = add_account(opened, new, actor="command line")
-    say(f"{made.name} is {' and '.join(made.roles)}" + (f" of {made.team}." if made.team else "."))
+    print_line(f"{made.name} is {' and '.join(made.roles)}" + (f" of {made.team}." if made.team else "."))
 
 
 @click.command()
@@ -111,7 +111,7 @@ def accounts_change(
             set_password(opened, account, read_password(password_file), actor="command line")
         if is_closed is not None:
             set_disabled(opened, account, is_disabled=is_closed, actor="command line")
-    say(f"{account.name} is changed.")
+    print_line(f"{account.name} is changed.")
 
 
 @click.command()
@@ -131,7 +131,7 @@ def accounts_invite(roles: "tuple[GivenRole, ...]", team: str, note: str, days: 
         from medthink.accounts.invitations import invite
 
         secret = invite(opened, roles, actor="command line", team=team, about=note, days=days)
-    say(f"{url.rstrip('/')}/invitation/{secret}")
+    print_line(f"{url.rstrip('/')}/invitation/{secret}")
 
 
 @click.command()
@@ -156,4 +156,4 @@ def accounts_list(store: str, as_json: bool) -> None:
         (one.name, one.shown_name, ", ".join(one.roles), one.team or "", "closed" if one.disabled_at else "open")
         for one in found
     ]
-    console().print(table(f"{len(rows)} accounts", ("name", "shown as", "roles", "team", "state"), rows))
+    console().print(print_table(f"{len(rows)} accounts", ("name", "shown as", "roles", "team", "state"), rows))

@@ -7,13 +7,13 @@ import click
 
 from medthink.cli.command import LazyGroup
 from medthink.cli.flags import open_store, store_flag
-from medthink.cli.output import console, print_json, say, table
+from medthink.cli.output import console, print_json, print_line, print_table
 from medthink.core.errors import Declined, UsageError
 
 if TYPE_CHECKING:
     from medthink.board.ranking import BoardRow, Leaderboard
     from medthink.board.rerun import RerunPlan
-    from medthink.store.engine import BoardStore
+    from medthink.store.engine import Store
 
 
 @click.group(
@@ -56,22 +56,24 @@ def board_add(source: Path, data: Path, split: str, store: str, as_json: bool, *
     Example: medthink board add runs/qwen --data bench/ --team "My lab"
     """
     with open_store(store) as opened:
-        from medthink.board.checking import HeldBenchmark
-        from medthink.board.publish import Addition, add_to_board
-        from medthink.board.submissions import PROVENANCE, About
+        from medthink.board.checking import LoadedBenchmark
+        from medthink.board.publish import DirectSubmission, add_to_board
+        from medthink.board.submissions import PROVENANCE, ModelDescription
 
-        about = About(**{name: flags.pop(name) for name in ("organisation", "family", "link")})
-        addition = Addition(source=source, about=about, **flags)
-        added = add_to_board(opened, HeldBenchmark.open(data, split), addition, actor="maintainer")
+        about = ModelDescription(**{name: flags.pop(name) for name in ("organisation", "family", "link")})
+        addition = DirectSubmission(source=source, about=about, **flags)
+        added = add_to_board(opened, LoadedBenchmark.open(data, split), addition, actor="maintainer")
         if as_json:
             from msgspec import to_builtins
 
             print_json(to_builtins(added))
             return
-        say(f"{added.model} by {added.team}: {added.status}, {added.provenance} ({PROVENANCE[added.provenance]}).")
-        say(f"Its token is {added.token}; medthink board withdraw removes it again.")
+        print_line(
+            f"{added.model} by {added.team}: {added.status}, {added.provenance} ({PROVENANCE[added.provenance]})."
+        )
+        print_line(f"Its token is {added.token}; medthink board withdraw removes it again.")
         if added.detail:
-            say(f"Note: {added.detail}.")
+            print_line(f"Note: {added.detail}.")
 
 
 @click.command()
@@ -91,7 +93,7 @@ def board_backup(out: Path, store: str, as_json: bool) -> None:
     if as_json:
         print_json({"file": str(out), "rows": rows})
         return
-    say(f"{sum(rows.values())} rows written to {out}.")
+    print_line(f"{sum(rows.values())} rows written to {out}.")
 
 
 @click.command()
@@ -117,7 +119,7 @@ def board_build(out: Path, store: str, benchmark: str | None, as_json: bool) -> 
     if as_json:
         print_json({"folder": str(out), "files": files})
         return
-    say(f"{files} files in {out}; open {out / 'index.html'}")
+    print_line(f"{files} files in {out}; open {out / 'index.html'}")
 
 
 @click.command()
@@ -150,26 +152,26 @@ def _show(made: "Leaderboard") -> None:
     columns = ("rank", "model", "team", "accuracy (95 %)", "gain", "tie group", "proof", "submissions")
     for name, rows in (("", made.rows), (" (with expert cues)", made.cued), (" (a part of each case)", made.partial)):
         if rows or not name:
-            console().print(table(title + name, columns, [_cells(row) for row in rows]))
+            console().print(print_table(title + name, columns, [_cells(row) for row in rows]))
     for row in made.withdrawn:
-        say(f"Withdrawn: {row.submission.model} by {row.submission.team} ({row.submission.detail})")
+        print_line(f"Withdrawn: {row.submission.model} by {row.submission.team} ({row.submission.detail})")
     if any(row.rank != row.worst for row in made.rows):
-        say("No model in a tie group is distinguishable from its first; the rank is a range.")
+        print_line("No model in a tie group is distinguishable from its first; the rank is a range.")
     if made.resolution:
         low, high = (f"{100 * end:.1f}" for end in made.resolution)
-        say(f"Two models must differ by {low} to {high} points to be distinguished with 80 % power.")
+        print_line(f"Two models must differ by {low} to {high} points to be distinguished with 80 % power.")
 
 
 def _cells(row: "BoardRow") -> tuple[str, ...]:
     from medthink.core.numbers import as_points
-    from medthink.scoring.scores import percent
+    from medthink.scoring.scores import rate_text
 
     answers, gain = row.scores.answers, row.gain.gain.value if row.gain else None
     return (
         rank_range(row),
         row.submission.model,
         row.submission.team,
-        percent(answers.accuracy) if answers else "–",
+        rate_text(answers.accuracy) if answers else "–",
         "–" if gain is None else as_points(gain),
         str(row.group or "–"),
         row.submission.provenance,
@@ -186,15 +188,15 @@ def rank_range(row: "BoardRow") -> str:
 
 def _show_published() -> None:
     from medthink.board.results import load_published
-    from medthink.scoring.scores import percent
+    from medthink.scoring.scores import rate_text
 
     known = load_published()
     rows = [
-        (one.model, " ".join([one.mode, one.effort]).strip(), percent(known.accuracy(one)), one.note)
+        (one.model, " ".join([one.mode, one.effort]).strip(), rate_text(known.accuracy(one)), one.note)
         for one in known.results
     ]
     title = f"Reported as totals, so not ranked ({known.source}; {known.n_cases} cases)"
-    console().print(table(title, ("model", "mode", "accuracy (95 %)", "note"), rows))
+    console().print(print_table(title, ("model", "mode", "accuracy (95 %)", "note"), rows))
 
 
 def _plain(made: "Leaderboard") -> dict[str, object]:
@@ -247,8 +249,8 @@ def board_rerun(
     with open_store(store) as opened:
         from msgspec import to_builtins
 
-        from medthink.board.checking import HeldBenchmark
-        from medthink.board.rerun import enter_rerun, plan_rerun, tell_rerun
+        from medthink.board.checking import LoadedBenchmark
+        from medthink.board.rerun import describe_rerun, plan_rerun, record_rerun
 
         if run is None:
             plan = plan_rerun(opened, token, cases=cases, bound=bound, actor="maintainer")
@@ -258,20 +260,20 @@ def board_rerun(
                 return
             _show_plan(plan, token, data, command_line)
             return
-        outcome = enter_rerun(opened, token, run, HeldBenchmark.open(data, split), actor="maintainer")
-        told = tell_rerun(outcome)
+        outcome = record_rerun(opened, token, run, LoadedBenchmark.open(data, split), actor="maintainer")
+        told = describe_rerun(outcome)
         if as_json:
             print_json(to_builtins(outcome) | {"is_within": outcome.is_within})
         else:
-            say(f"{told[:1].upper()}{told[1:]}.")
-            say(f"Right in the submission: {outcome.right}; right when run again: {outcome.right_again}.")
+            print_line(f"{told[:1].upper()}{told[1:]}.")
+            print_line(f"Right in the submission: {outcome.right}; right when run again: {outcome.right_again}.")
         if not outcome.is_within:
             raise Declined("the row is not confirmed: more answers may differ than the bound allows")
         if not as_json:
-            say("The row is now partly re-run.")
+            print_line("The row is now partly re-run.")
 
 
-def _command(store: "BoardStore", token: str, plan: "RerunPlan", data: Path) -> str:
+def _command(store: "Store", token: str, plan: "RerunPlan", data: Path) -> str:
     from msgspec.structs import replace
 
     from medthink.board.rerun import traced_manifest
@@ -287,12 +289,14 @@ def _command(store: "BoardStore", token: str, plan: "RerunPlan", data: Path) -> 
 
 
 def _show_plan(plan: "RerunPlan", token: str, data: Path, command_line: str) -> None:
-    say(
+    print_line(
         f"{len(plan.cases)} cases drawn (seed {plan.seed}); at most {plan.bound * 100:.3g} % of all answers may differ."
     )
-    say("Both are now recorded in the board's history. Run the cases, adding the server's address if there is one:")
-    say(f"\n  {command_line}\n")
-    say(f"Then: medthink board rerun {token} again --data {data}")
+    print_line(
+        "Both are now recorded in the board's history. Run the cases, adding the server's address if there is one:"
+    )
+    print_line(f"\n  {command_line}\n")
+    print_line(f"Then: medthink board rerun {token} again --data {data}")
 
 
 @click.command()
@@ -312,7 +316,7 @@ def board_restore(backup: Path, store: str, as_json: bool) -> None:
     if as_json:
         print_json({"store": store, "rows": rows})
         return
-    say(f"{sum(rows.values())} rows restored.")
+    print_line(f"{sum(rows.values())} rows restored.")
 
 
 @click.command()
@@ -333,4 +337,4 @@ def board_withdraw(token: str, why: str, store: str, as_json: bool) -> None:
     if as_json:
         print_json({"token": gone.token, "status": gone.status, "why": gone.detail})
         return
-    say(f"{gone.model} by {gone.team} is withdrawn: {gone.detail}")
+    print_line(f"{gone.model} by {gone.team} is withdrawn: {gone.detail}")

@@ -10,7 +10,7 @@ import click
 from click.shell_completion import ShellComplete, get_completion_class
 
 from medthink.cli import COMMANDS, COMPLETE_VARIABLE
-from medthink.cli.doctor import load_keys
+from medthink.cli.doctor import load_env_file
 from medthink.core.errors import MedThinkError, UsageError, suggest
 
 
@@ -119,7 +119,7 @@ def _import_command(target: str) -> click.Command:
     return command
 
 
-def enter(words: list[str]) -> int:
+def run_command(words: list[str]) -> int:
     """Run the named command; every exit has one clear message and a documented code."""
     name, *rest = words
     if name not in COMMANDS:
@@ -129,7 +129,7 @@ def enter(words: list[str]) -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     command = load_command(name)
     try:
-        load_keys()
+        load_env_file()
         code = command.main(
             rest, prog_name=f"medthink {name}", standalone_mode=False, help_option_names=list(HELP_FLAGS)
         )

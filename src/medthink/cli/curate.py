@@ -12,7 +12,7 @@ from msgspec import to_builtins
 from rich.progress import BarColumn, Progress, TextColumn
 
 from medthink.cli.command import LazyGroup
-from medthink.cli.output import console, print_json, say, table
+from medthink.cli.output import console, print_json, print_line, print_table
 from medthink.core.errors import PartlyFailed, UsageError
 from medthink.core.numbers import as_percent
 
@@ -86,7 +86,7 @@ def curate_build(plan: Path, as_json: bool) -> None:
         with shown_stages() as watch:
             end = build(read, watch)
     except KeyboardInterrupt:
-        say(
+        print_line(
             f"Stopped. {read.work} keeps every finished stage and call; run the same command again to continue.",
             stderr=True,
         )
@@ -97,7 +97,7 @@ def curate_build(plan: Path, as_json: bool) -> None:
     else:
         show_stages(end.stages)
         show_errors(end.errors)
-        say(f"{end.waiting:,} cases wait for a person: {end.work / 'review.csv'}")
+        print_line(f"{end.waiting:,} cases wait for a person: {end.work / 'review.csv'}")
     if end.stopped_by is not None:
         raise end.stopped_by
     if end.unfinished:
@@ -126,19 +126,19 @@ def curate_review(work: Path, sample: int, seed: int, as_json: bool) -> None:
     """
     from medthink.curate.decision import read_decisions
     from medthink.curate.plan import WorkFolder
-    from medthink.curate.review import Rulings, write_review
+    from medthink.curate.review import HumanDecisions, write_review
 
     folder = WorkFolder(work)
     summaries = folder.read_summaries()
     if not summaries:
         raise UsageError(f"{work} holds no build", remedy="run medthink curate build PLAN.toml first")
-    rulings = Rulings.read(folder.review)
+    rulings = HumanDecisions.read(folder.review)
     logs = {name: read_decisions(folder.decision_file(name)) for name, one in summaries.items() if one.counts.seen}
     waiting = write_review(folder.review, logs, sample=sample, seed=seed, rulings=rulings)
     if as_json:
         print_json({"waiting": waiting, "errors": to_builtins(rulings.errors()), "sheet": str(folder.review)})
         return
-    say(f"{waiting:,} cases wait for a person: {folder.review}")
+    print_line(f"{waiting:,} cases wait for a person: {folder.review}")
     show_errors(rulings.errors())
 
 
@@ -158,11 +158,15 @@ def stage_command(name: str) -> click.Command:
         click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."),
     ]
 
-    def carry_out(work: Path, seed: int, as_json: bool, cases: Path | None = None, **fields: Any) -> None:
+    def run_stage(work: Path, seed: int, as_json: bool, cases: Path | None = None, **fields: Any) -> None:
         _carry_out(name, cases, work=work, seed=seed, as_json=as_json, fields=fields)
 
     return click.Command(
-        name, callback=carry_out, params=[*cases, *settings, *common], help=_help(name), short_help=STAGES[name].summary
+        name,
+        callback=run_stage,
+        params=[*cases, *settings, *common],
+        help=_help(name),
+        short_help=STAGES[name].summary,
     )
 
 
@@ -180,17 +184,17 @@ def _help(name: str) -> str:
 
 
 def _carry_out(name: str, cases: Path | None, *, work: Path, seed: int, as_json: bool, fields: dict[str, Any]) -> None:
-    from medthink.curate.build import carry_out, open_stage
+    from medthink.curate.build import open_stage, run_stage_once
     from medthink.curate.plan import WorkFolder
-    from medthink.curate.review import Rulings
-    from medthink.curate.stage import STAGES, read_settings
+    from medthink.curate.review import HumanDecisions
+    from medthink.curate.stage import STAGES, read_stage_settings
 
-    settings = read_settings(name, {key: value for key, value in fields.items() if value not in (None, ())})
+    settings = read_stage_settings(name, {key: value for key, value in fields.items() if value not in (None, ())})
     folder = WorkFolder(work)
     stage = open_stage(name, settings, work=folder, source=cases, plan_folder=Path(), seed=seed)
     before = folder.read_summaries()
     with shown_stages() as watch:
-        summary, stopped_by = carry_out(stage, folder, Rulings.read(folder.review), before.get(name), watch)
+        summary, stopped_by = run_stage_once(stage, folder, HumanDecisions.read(folder.review), before.get(name), watch)
     done = before | {name: summary}
     folder.write_summaries({stage: done[stage] for stage in STAGES if stage in done})
     if as_json:
@@ -261,23 +265,23 @@ def show_stages(stages: "Sequence[StageSummary]") -> None:
         for one in stages
     ]
     columns = ("stage", "cases", "unchanged", "changed", "out", "undecided")
-    console().print(table("", columns, rows, right=range(1, 6)))
+    console().print(print_table("", columns, rows, right=range(1, 6)))
     for one in stages:
         for verdict in ("out", "undecided"):
             if reasons := one.counts.reasons.get(verdict):
                 words = ", ".join(f"{reason} {count:,}" for reason, count in reasons.items())
-                say(f"{one.stage}, {verdict}: {words}")
+                print_line(f"{one.stage}, {verdict}: {words}")
         for name, value in one.report.items():
-            say(f"{one.stage}: {name}: {value}")
+            print_line(f"{one.stage}: {name}: {value}")
     for one in stages:
         for missing in one.not_covered:
-            say(f"Not covered by {one.stage}: {missing}")
+            print_line(f"Not covered by {one.stage}: {missing}")
 
 
 def show_errors(errors: "Sequence[StageErrors]") -> None:
     """The results of people's checks of automatic decisions."""
     for one in errors:
-        say(
+        print_line(
             f"{one.stage}: {one.wrong} of {one.checked} checked decisions were wrong;"
             f" the error rate is at most {as_percent(one.bound)} (95 %)"
         )

@@ -46,22 +46,22 @@ def demo(out: Path, verbose: bool) -> None:
 
 
 def _take_aloud(step: _Step) -> int:
-    from medthink.cli.command import enter
+    from medthink.cli.command import run_command
 
     click.echo(click.style(f"$ medthink {shlex.join(step.words)}", bold=True))
-    code = enter(step.words)
+    code = run_command(step.words)
     click.echo()
     return code
 
 
 def _take(step: _Step) -> int:
     """Run the command and show only the relevant output, or all of it if the command failed."""
-    from medthink.cli.command import enter
+    from medthink.cli.command import run_command
 
     click.echo(f"{step.does} …")
     printed = io.StringIO()
     with redirect_stdout(printed):
-        code = enter(step.words)
+        code = run_command(step.words)
     lines = printed.getvalue().splitlines()
     if code:
         click.echo("\n".join(lines), err=True)

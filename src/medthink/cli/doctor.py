@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from medthink import __version__
-from medthink.cli.output import console, print_json, table
+from medthink.cli.output import console, print_json, print_table
 from medthink.core.errors import DataError
 
 FILE = Path(".env")
@@ -27,7 +27,7 @@ _LINE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)")
 _QUOTED = re.compile(r"(['\"])(.*)\1(?:\s+#.*)?")
 
 
-def load_keys(file: Path = FILE) -> None:
+def load_env_file(file: Path = FILE) -> None:
     """Set the key variables that the file gives and the environment does not."""
     if not file.is_file():
         return
@@ -74,7 +74,7 @@ def doctor(as_json: bool) -> None:
     out.print(f"MedThink {found['medthink']} on Python {found['python']}, {found['platform']}")
     out.print(f"Disk: {found['disk_free_gib']} GiB free here\n")
     for title, columns, rows in _sections(found):
-        out.print(table(title, columns, rows))
+        out.print(print_table(title, columns, rows))
         out.print()
 
 

@@ -8,15 +8,15 @@ import click
 
 from medthink.cli.flags import say_jobs
 from medthink.cli.judge import asking_flags, judges_flag, read_kinds, read_terms, read_transport, sight_flags
-from medthink.cli.output import console, print_json, say, table
+from medthink.cli.output import console, print_json, print_line, print_table
 from medthink.core.errors import Declined, OutsideError, PartlyFailed, UsageError
 from medthink.core.numbers import count_of
 from medthink.judge.edits import is_counted
-from medthink.judge.judgement import Seat
+from medthink.judge.judgement import JudgeConfig
 
 if TYPE_CHECKING:
-    from medthink.judge.exam.results import ExamResult, KindMarks, PairMarks
-    from medthink.judge.exam.run import ExamOrder, ExamSession
+    from medthink.judge.exam.results import ExamResult, KindGrades, PairGrades
+    from medthink.judge.exam.run import ExamSession, ExamSpec
     from medthink.runs.run import Run
 
 
@@ -65,15 +65,15 @@ def judge_exam(sources: tuple[Path, ...], as_json: bool, out: Path, **flags: Any
     from medthink.cli.output import follow
     from medthink.judge.asking import BATCHES
     from medthink.judge.exam.results import EXAMS_FILE, keep_results
-    from medthink.judge.exam.run import sit_exam
+    from medthink.judge.exam.run import run_exam
 
     transport = read_transport(flags)
     order, runs = _read_order(sources, out, flags)
     _refuse_others(runs, order)
     with follow(out) as progress:
-        session = sit_exam(order, transport=transport, listener=progress)
+        session = run_exam(order, transport=transport, listener=progress)
     for warning in session.warnings:
-        say(f"Caution: {warning}", stderr=True)
+        print_line(f"Caution: {warning}", stderr=True)
     for run in runs:
         keep_results(run.path / EXAMS_FILE, session.results)
     _show(session, out, as_json=as_json)
@@ -81,9 +81,9 @@ def judge_exam(sources: tuple[Path, ...], as_json: bool, out: Path, **flags: Any
     _end(session)
 
 
-def _read_order(sources: Sequence[Path], out: Path, flags: dict[str, Any]) -> "tuple[ExamOrder, list[Run]]":
+def _read_order(sources: Sequence[Path], out: Path, flags: dict[str, Any]) -> "tuple[ExamSpec, list[Run]]":
     from medthink.judge.exam.make import ExamPlan
-    from medthink.judge.exam.run import DEFAULT_KINDS, ExamOrder
+    from medthink.judge.exam.run import DEFAULT_KINDS, ExamSpec
     from medthink.runs.run import Run
 
     runs = [Run.open(path) for path in sources if (path / "run.json").is_file()]
@@ -96,11 +96,11 @@ def _read_order(sources: Sequence[Path], out: Path, flags: dict[str, Any]) -> "t
     given = {name: value for name in ("items", "seed") if (value := flags.pop(name)) is not None}
     plan = ExamPlan(**given) if given else None
     what = read_kinds(flags.pop("what")) or DEFAULT_KINDS
-    order = ExamOrder(out=out, benchmark=benchmark, split=split, plan=plan, what=what, **read_terms(flags))
+    order = ExamSpec(out=out, benchmark=benchmark, split=split, plan=plan, what=what, **read_terms(flags))
     return order, runs
 
 
-def _refuse_others(runs: "Sequence[Run]", order: "ExamOrder") -> None:
+def _refuse_others(runs: "Sequence[Run]", order: "ExamSpec") -> None:
     """Make or open the exam, and refuse runs of another benchmark before anything is asked."""
     from medthink.judge.exam.run import open_exam
 
@@ -121,7 +121,7 @@ def _show(session: "ExamSession", out: Path, *, as_json: bool) -> None:
         return
     for one in session.results:
         show_result(one)
-    say(f"{count_of(session.calls_made, 'call')} made in this session; exam: {out}")
+    print_line(f"{count_of(session.calls_made, 'call')} made in this session; exam: {out}")
 
 
 def _end(session: "ExamSession") -> None:
@@ -151,13 +151,13 @@ _APART = " (apart)"
 def show_result(result: "ExamResult") -> None:
     """Print what a judge found and accepted, its biases, and whether it is below the floor."""
     out = console()
-    label = Seat(judge=result.judge, setting=result.setting, prompt="").label()
+    label = JudgeConfig(judge=result.judge, setting=result.setting, prompt="").label()
     for what, marks in result.kinds.items():
-        out.print(table(f"Exam in {what} · {label}", ("", "share right", "units"), _rows(marks), right=[2]))
+        out.print(print_table(f"Exam in {what} · {label}", ("", "share right", "units"), _rows(marks), right=[2]))
         _show_floor(marks.shortfalls())
         out.print()
     if result.pairs is not None:
-        out.print(table(f"Exam in preference · {label}", ("", ""), _pair_rows(result.pairs)))
+        out.print(print_table(f"Exam in preference · {label}", ("", ""), _pair_rows(result.pairs)))
         out.print()
 
 
@@ -171,33 +171,33 @@ def _show_floor(shortfalls: tuple[str, ...]) -> None:
         out.print(f"  {reason}")
 
 
-def _rows(marks: "KindMarks") -> Iterator[tuple[str, str, str]]:
-    from medthink.scoring.scores import percent, value_text
+def _rows(marks: "KindGrades") -> Iterator[tuple[str, str, str]]:
+    from medthink.scoring.scores import rate_text, value_text
 
     yield "sheets judged", f"{marks.judged:,} of {marks.asked:,}", ""
     for name, one in marks.found.items():
         apart = "" if is_counted(name) else _APART
-        yield f"finds {name}{apart}", percent(one), f"{one.n:,}"
-    yield "finds errors, all counted edits", percent(marks.sensitivity), f"{marks.sensitivity.n:,}"
+        yield f"finds {name}{apart}", rate_text(one), f"{one.n:,}"
+    yield "finds errors, all counted edits", rate_text(marks.sensitivity), f"{marks.sensitivity.n:,}"
     for name, one in marks.accepted.items():
-        yield f"accepts {name}", percent(one), f"{one.n:,}"
+        yield f"accepts {name}", rate_text(one), f"{one.n:,}"
     for name, one in (
         ("same label when asked again", marks.same_again),
         ("same label in reverse order", marks.same_reversed),
     ):
         if one.value is not None:
-            yield name, percent(one), f"{one.n:,}"
+            yield name, rate_text(one), f"{one.n:,}"
     if marks.kappa_again.value is not None:
         yield "κ with itself", value_text(marks.kappa_again), f"{marks.kappa_again.n:,}"
 
 
-def _pair_rows(marks: "PairMarks") -> Iterator[tuple[str, str]]:
-    from medthink.scoring.scores import percent
+def _pair_rows(marks: "PairGrades") -> Iterator[tuple[str, str]]:
+    from medthink.scoring.scores import rate_text
 
     yield "pairs judged in both orders", f"{marks.pairs:,}"
-    yield "same preference with the order swapped", percent(marks.same_swapped)
-    yield "first position preferred (50 % is fair)", percent(marks.first)
-    yield "longer text preferred (50 % is fair)", percent(marks.longer)
-    yield "own wording preferred (50 % is fair)", percent(marks.own)
+    yield "same preference with the order swapped", rate_text(marks.same_swapped)
+    yield "first position preferred (50 % is fair)", rate_text(marks.first)
+    yield "longer text preferred (50 % is fair)", rate_text(marks.longer)
+    yield "own wording preferred (50 % is fair)", rate_text(marks.own)
     if marks.own_by_others.value is not None:
-        yield "the same wording, by other judges", percent(marks.own_by_others)
+        yield "the same wording, by other judges", rate_text(marks.own_by_others)

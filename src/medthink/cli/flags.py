@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
-from medthink.cli.output import say
+from medthink.cli.output import print_line
 from medthink.core.errors import UsageError
 from medthink.core.numbers import count_of
 from medthink.workflow.condition import FIELDS, Condition, ConditionField
 from medthink.workflow.tasks import default_condition
 
 if TYPE_CHECKING:
-    from medthink.core.plugins import Spread
+    from medthink.core.plugins import PortionRunner
     from medthink.runs.batches.jobs import Batch
-    from medthink.store.engine import BoardStore
+    from medthink.store.engine import Store
 
 
-class Real(click.FloatRange):
+class FiniteFloat(click.FloatRange):
     """A finite number within a range; NaN and infinity are refused."""
 
     def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
@@ -57,7 +57,7 @@ def _type(field: ConditionField) -> click.ParamType[Any] | None:
         return click.Choice(field.choices)
     if field.low is None or field.read is not str:
         return None
-    return click.IntRange(field.low) if field.whole else Real(field.low, field.high)
+    return click.IntRange(field.low) if field.whole else FiniteFloat(field.low, field.high)
 
 
 def _value(field: ConditionField, given: Any) -> Any:
@@ -91,14 +91,14 @@ def say_jobs(jobs: "Sequence[Batch]", folder: Path) -> None:
     calls = count_of(sum(job.calls for job in jobs), "call")
     by_hand = [job for job in jobs if job.model.startswith("server/")]
     if not by_hand:
-        say(
+        print_line(
             f"{calls} waiting in {count_of(len(jobs), 'batch', 'batches')}; the same command collects them", stderr=True
         )
         return
-    say(f"{calls} waiting to be run; run them like this, then repeat the same command:", stderr=True)
+    print_line(f"{calls} waiting to be run; run them like this, then repeat the same command:", stderr=True)
     for job in by_hand:
         place, name = folder / job.mark, job.model.partition("/")[2]
-        say(f"  vllm run-batch -i {place}.jsonl -o {place}{OUTPUT} --model {name}", stderr=True)
+        print_line(f"  vllm run-batch -i {place}.jsonl -o {place}{OUTPUT} --model {name}", stderr=True)
 
 
 def on_option(what: str) -> Callable[[Any], Any]:
@@ -108,15 +108,15 @@ def on_option(what: str) -> Callable[[Any], Any]:
     )
 
 
-def read_spread(on: str | None, *, needs: str, is_wanted: bool) -> "Spread | None":
+def read_cluster(on: str | None, *, needs: str, is_wanted: bool) -> "PortionRunner | None":
     """Where the heavy part is done: None means here. UsageError where there is no heavy part, without `needs`."""
     if on is None:
         return None
     if not is_wanted:
         raise UsageError("--on is for heavy work, and there is none", remedy=f"add {needs}, or leave out --on")
-    from medthink.bridges.ray_cluster import spread_on_ray
+    from medthink.bridges.ray_cluster import map_on_ray
 
-    return spread_on_ray
+    return map_on_ray
 
 
 DEFAULT_STORE = "board.sqlite"
@@ -137,11 +137,11 @@ def store_flag(command: Decorated) -> Decorated:
 
 
 @contextmanager
-def open_store(place: str) -> "Iterator[BoardStore]":
+def open_store(place: str) -> "Iterator[Store]":
     """The store, closed afterwards."""
     try:
-        from medthink.store.engine import BoardStore, store_url
+        from medthink.store.engine import Store, store_url
     except ModuleNotFoundError as error:
         raise UsageError(f"a board needs the package {error.name}", remedy="pip install 'medthink[board]'") from None
-    with closing(BoardStore(store_url(place))) as store:
+    with closing(Store(store_url(place))) as store:
         yield store

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from medthink.cli.command import ParentCommand
-from medthink.cli.flags import Real, batch_option, no_wait_option, read_batch, say_jobs
-from medthink.cli.output import console, print_json, say, table
+from medthink.cli.flags import FiniteFloat, batch_option, no_wait_option, read_batch, say_jobs
+from medthink.cli.output import console, print_json, print_line, print_table
 from medthink.core.errors import Declined, OutsideError, PartlyFailed, UsageError
 from medthink.core.numbers import count_of
 from medthink.models.request import Effort
 
 if TYPE_CHECKING:
     from medthink.judge.judged import JudgedRun, JudgedScores
-    from medthink.judge.scores import Coverage, ScoreCell, ScoreTable, SeatScores
-    from medthink.judge.session import JudgeOrder, JudgeSession
+    from medthink.judge.scores import Coverage, JudgeConfigScores, ScoreCell, ScoreTable
+    from medthink.judge.session import JudgeSession, JudgeSpec
     from medthink.models.transport import Transport
-    from medthink.report.judged_tables import Seated
+    from medthink.report.judged_tables import JudgeRow
 
 Decorated = Callable[..., Any]
 
@@ -40,20 +40,22 @@ _SIGHT = (
 )
 _ASKING = (
     click.option("--effort", type=click.Choice(get_args(Effort)), help="Reasoning effort of the judge."),
-    click.option("--temperature", type=Real(0), metavar="T", help="Sampling temperature."),
+    click.option("--temperature", type=FiniteFloat(0), metavar="T", help="Sampling temperature."),
     click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Maximum tokens per reply."),
     click.option("--no-schema", is_flag=True, help="Ask for JSON in words only, for servers without it."),
     click.option("--base-url", "base_urls", multiple=True, metavar="URL", help="Address of the judge's server."),
     click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Concurrent calls."),
-    click.option("--timeout", type=Real(1), default=600.0, show_default=True, help="Seconds to wait for one reply."),
     click.option(
-        "--patience", type=Real(0), metavar="S", default=600.0, show_default=True,
+        "--timeout", type=FiniteFloat(1), default=600.0, show_default=True, help="Seconds to wait for one reply."
+    ),
+    click.option(
+        "--patience", type=FiniteFloat(0), metavar="S", default=600.0, show_default=True,
         help="Seconds to wait for a server that is down, or for a pause that a provider asks for.",
     ),
     batch_option,
     no_wait_option,
     click.option("--no-preflight", is_flag=True, help="Ask at once, without checking server, model and key first."),
-    click.option("--max-usd", type=Real(0), metavar="USD", help="Stop before judging costs more than this."),
+    click.option("--max-usd", type=FiniteFloat(0), metavar="USD", help="Stop before judging costs more than this."),
     click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop after this many calls."),
     click.option("--prices", type=click.Path(path_type=Path), metavar="FILE", help="Your own prices (TOML)."),
 )  # fmt: skip
@@ -107,11 +109,11 @@ def read_kinds(text: str | None) -> tuple[str, ...] | None:
 
 def read_transport(flags: dict[str, Any]) -> "Transport":
     """The transport that the flags ask for, taken out of them."""
-    from medthink.models.limits import Backoff, Pace
+    from medthink.models.limits import Backoff, RateLimits
     from medthink.models.transport import Transport
 
     return Transport(
-        pace=Pace(concurrency=flags.pop("concurrency")),
+        pace=RateLimits(concurrency=flags.pop("concurrency")),
         backoff=Backoff(patience_s=flags.pop("patience")),
         timeout_s=flags.pop("timeout"),
     )
@@ -168,7 +170,7 @@ def judge(as_json: bool, **flags: Any) -> None:
     with follow(order.run) as progress:
         session = judge_run(order, transport=transport, listener=progress)
     for warning in session.warnings:
-        say(f"Caution: {warning}", stderr=True)
+        print_line(f"Caution: {warning}", stderr=True)
     _show(session, order, as_json=as_json)
     say_jobs(session.jobs, order.run / BATCHES)
     if session.stopped_by is not None:
@@ -190,7 +192,7 @@ def judge(as_json: bool, **flags: Any) -> None:
         )
 
 
-def _show(session: "JudgeSession", order: "JudgeOrder", *, as_json: bool) -> None:
+def _show(session: "JudgeSession", order: "JudgeSpec", *, as_json: bool) -> None:
     from medthink.cases.slices import slice_cases
     from medthink.judge.judged import load_judged, score_judged
 
@@ -203,21 +205,23 @@ def _show(session: "JudgeSession", order: "JudgeOrder", *, as_json: bool) -> Non
         print_json(scores.plain() | {"run": str(path), "calls_made_now": session.calls_made})
     else:
         show_scores(scores, judged)
-        say(f"{count_of(session.calls_made, 'call')} made in this session; judgements: {path / 'judgements.jsonl'}")
+        print_line(
+            f"{count_of(session.calls_made, 'call')} made in this session; judgements: {path / 'judgements.jsonl'}"
+        )
     show_outdated(judged)
     doubts = session.image_doubts
     if doubts.doubtful:
-        say(
+        print_line(
             f"Caution: {doubts.doubtful} of {doubts.replies} replies count too few input tokens for their images: "
             "the server may ignore images",
             stderr=True,
         )
 
 
-def _read_order(flags: dict[str, Any]) -> "JudgeOrder":
-    from medthink.judge.session import JudgeOrder
+def _read_order(flags: dict[str, Any]) -> "JudgeSpec":
+    from medthink.judge.session import JudgeSpec
 
-    return JudgeOrder(what=read_kinds(flags.pop("what")), **read_terms(flags), **flags)
+    return JudgeSpec(what=read_kinds(flags.pop("what")), **read_terms(flags), **flags)
 
 
 def show_scores(scores: "JudgedScores", run: "JudgedRun") -> None:
@@ -225,18 +229,18 @@ def show_scores(scores: "JudgedScores", run: "JudgedRun") -> None:
 
     from medthink.judge.exam.results import EXAMS_FILE, read_results
     from medthink.readers.agreement import read_agreement
-    from medthink.report.judged_tables import seat_scores
-    from medthink.scoring.scores import percent
+    from medthink.report.judged_tables import judge_rows
+    from medthink.scoring.scores import rate_text
 
     agreements = read_agreement(run.path)
     is_outdated = agreements is not None and agreements.is_outdated(run.judgements)
     exams = read_results(run.path / EXAMS_FILE)
     for what, found in scores.kinds.items():
-        seats = seat_scores("", found, None if is_outdated else agreements, is_outdated=is_outdated, exams=exams)
+        seats = judge_rows("", found, None if is_outdated else agreements, is_outdated=is_outdated, exams=exams)
         for seat in seats:
             _show_seat(what, seat)
     for what, share in scores.disagreement.items():
-        console().print(f"Pairs of judges that differ on a unit of {what}: {percent(share)}")
+        console().print(f"Pairs of judges that differ on a unit of {what}: {rate_text(share)}")
 
 
 def show_outdated(run: "JudgedRun") -> None:
@@ -246,10 +250,10 @@ def show_outdated(run: "JudgedRun") -> None:
 
     agreement = read_agreement(run.path)
     if agreement is not None and agreement.is_outdated(run.judgements):
-        say("agreement.json was made from earlier judgements: run medthink agree again", stderr=True)
+        print_line("agreement.json was made from earlier judgements: run medthink agree again", stderr=True)
 
 
-def _show_seat(what: str, seat: "Seated[SeatScores]") -> None:
+def _show_seat(what: str, seat: "JudgeRow[JudgeConfigScores]") -> None:
     from medthink.judge.kinds import KINDS
 
     scores = seat.scores
@@ -257,7 +261,7 @@ def _show_seat(what: str, seat: "Seated[SeatScores]") -> None:
     out = console()
     if not scores.coverage.judged:
         # Nothing was judged, so there is no score to show: only why.
-        out.print(table(title, ("", ""), list(_coverage(scores.coverage))))
+        out.print(print_table(title, ("", ""), list(_coverage(scores.coverage))))
         out.print()
         return
     first, *others = KINDS[what].tables(scores)
@@ -268,7 +272,7 @@ def _show_seat(what: str, seat: "Seated[SeatScores]") -> None:
         *_ties(scores.ties),
         *((name, _text(cell)) for name, cell in first.rows[0].items()),
     ]
-    out.print(table(title, ("", ""), rows))
+    out.print(print_table(title, ("", ""), rows))
     for one in others:
         _show_table(one)
     out.print()
@@ -279,27 +283,27 @@ def _show_table(one: "ScoreTable") -> None:
         return
     if len(one.rows) == 1:
         rows = [(name, _text(cell)) for name, cell in one.rows[0].items()]
-        console().print(table(one.heading, ("", ""), rows))
+        console().print(print_table(one.heading, ("", ""), rows))
         return
     cells = [tuple(map(_text, row.values())) for row in one.rows]
-    console().print(table(one.heading, tuple(one.rows[0]), cells))
+    console().print(print_table(one.heading, tuple(one.rows[0]), cells))
 
 
 def _text(cell: "ScoreCell") -> str:
-    from medthink.scoring.scores import percent, value_text
+    from medthink.scoring.scores import rate_text, value_text
 
     if isinstance(cell.value, int):
         return f"{cell.value:,}"
     if isinstance(cell.value, str):
         return cell.value
-    return percent(cell.value) if cell.digits is None else value_text(cell.value)
+    return rate_text(cell.value) if cell.digits is None else value_text(cell.value)
 
 
 def _coverage(coverage: "Coverage") -> Iterable[tuple[str, str]]:
-    from medthink.scoring.scores import percent
+    from medthink.scoring.scores import rate_text
 
     state = "" if coverage.is_complete else " – INCOMPLETE, not to be published"
-    yield "judged", f"{coverage.judged} of {coverage.due}, {percent(coverage.share)}{state}"
+    yield "judged", f"{coverage.judged} of {coverage.due}, {rate_text(coverage.share)}{state}"
     if coverage.unjudged or coverage.missing:
         yield "unjudged", _counts(coverage.unjudged | ({"not asked yet": coverage.missing} if coverage.missing else {}))
     if coverage.absent:

@@ -34,12 +34,14 @@ def console(*, stderr: bool = False) -> Console:
     return Console(highlight=False, markup=False, emoji=False, soft_wrap=False, stderr=stderr)
 
 
-def say(line: str, *, stderr: bool = False) -> None:
+def print_line(line: str, *, stderr: bool = False) -> None:
     """One line, never wrapped, so that a path in it can be copied."""
     console(stderr=stderr).print(Text(plain(line)), soft_wrap=True)
 
 
-def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[int] = ()) -> Table:
+def print_table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[int] = ()
+) -> Table:
     """A plain table; columns whose index is in `right` are aligned right.
 
     No word or number is broken to fit the terminal: if there are too many columns, each row is printed vertically.
@@ -48,7 +50,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], 
     widths = _fit([columns, *cells], console().width)
     if widths is None and len(columns) > 2:
         upright = [pair for row in cells for pair in _stand_up(columns, row)]
-        return table(title, ("", ""), upright)
+        return print_table(title, ("", ""), upright)
     numeric = set(right)
     if widths and len(columns) - 1 not in numeric:
         # The title is wrapped to the table's width: a short last column is widened for it.
@@ -78,7 +80,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], 
 def draw(made: markup.Table, *, of: str = "") -> None:
     """Print a table under its title, which begins with the name of what it is about; without rows, the title alone."""
     title = f"{of}: {made.title}" if of else made.title
-    console().print(table(title, made.columns, made.rows, right=made.numeric) if made.rows else title)
+    console().print(print_table(title, made.columns, made.rows, right=made.numeric) if made.rows else title)
 
 
 def _fit(rows: Sequence[Sequence[str]], room: int) -> list[int] | None:
@@ -154,7 +156,7 @@ def follow(folder: Path | None, read: Callable[[], LiveCounts] | None = None) ->
         with LiveProgress(read) as progress:
             yield progress
     except KeyboardInterrupt:
-        say(f"Stopped. {folder} keeps every finished call; run the same command again to continue.", stderr=True)
+        print_line(f"Stopped. {folder} keeps every finished call; run the same command again to continue.", stderr=True)
         raise
 
 
@@ -178,7 +180,7 @@ class LiveProgress:
         self._over = threading.Event()
         self._lines = threading.Thread(target=self._print_lines, daemon=True)
         self._live = Live(
-            get_renderable=lambda: block(self._read()),
+            get_renderable=lambda: progress_block(self._read()),
             console=self._screen,
             transient=True,
             refresh_per_second=_REFRESHES_A_SECOND,
@@ -212,26 +214,26 @@ class LiveProgress:
 
     def _print_lines(self) -> None:
         while not self._over.wait(self._line_every_s):
-            self._say(line(self._read()))
+            self._say(progress_line(self._read()))
 
     def _say(self, text: str) -> None:
         self._screen.print(Text(plain(f"{time.strftime('%H:%M:%S')} {text}")), soft_wrap=True)
 
 
-def block(counts: LiveCounts) -> Group:
+def progress_block(counts: LiveCounts) -> Group:
     """The counts as a bar and a few rows."""
     bar = ProgressBar(total=max(1, counts.calls), completed=counts.finished, width=_BAR_WIDTH)
     head = Table.grid(padding=(0, 2, 0, 0))
     head.add_row(Text(_phase(counts), style="bold"), bar, Text(describe_finished(counts)))
     rows = Table.grid(padding=(0, 2, 0, 0))
-    for name, text in describe(counts):
+    for name, text in progress_text(counts):
         rows.add_row(Text(name, style="dim"), Text(text))
     return Group(head, rows)
 
 
-def line(counts: LiveCounts) -> str:
+def progress_line(counts: LiveCounts) -> str:
     """The counts in one line."""
-    told = dict(describe(counts))
+    told = dict(progress_text(counts))
     return f"{describe_phase(counts)} · {told['calls']}; {counts.unit}: {told[counts.unit]}; {told['spent']}"
 
 
@@ -240,7 +242,7 @@ def describe_phase(counts: LiveCounts) -> str:
     return f"{_phase(counts)}: {describe_finished(counts)}"
 
 
-def describe(counts: LiveCounts) -> list[tuple[str, str]]:
+def progress_text(counts: LiveCounts) -> list[tuple[str, str]]:
     """The counts in words, by topic."""
     states = describe_states(counts.states)
     return [

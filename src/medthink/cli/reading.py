@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from medthink.cli.command import ParentCommand
-from medthink.cli.flags import Real
-from medthink.cli.output import print_json, say
+from medthink.cli.flags import FiniteFloat
+from medthink.cli.output import print_json, print_line
 from medthink.core.errors import Declined
 
 if TYPE_CHECKING:
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     help="Only N sheets, drawn by the seed; a sheet is one text of one case.",
 )
 @click.option(
-    "--again", type=Real(0, 1), default=0.1, show_default=True, help="Share of sheets that a reader gets twice."
+    "--again", type=FiniteFloat(0, 1), default=0.1, show_default=True, help="Share of sheets that a reader gets twice."
 )
 @click.option(
     "--planted",
-    type=Real(0, 1),
+    type=FiniteFloat(0, 1),
     default=0.05,
     show_default=True,
     help="Share of planted sheets with a known truth.",
@@ -80,8 +80,8 @@ def reading(runs: tuple[Path, ...], readers: str, out: Path, form: str, data: Pa
     key = write_lists(out, [sheet for run in runs for sheet in sheets_of_run(run, data)], plan, form=form)
     planted = sum(code.planted is not None for code in key.codes.values())
     again = sum(code.is_again for code in key.codes.values())
-    say(f"{out}: {len(key.codes)} rows for {len(plan.readers)} readers ({again} second, {planted} planted)")
-    say(f"{key_path(out)} says what the codes stand for: keep it from the readers")
+    print_line(f"{out}: {len(key.codes)} rows for {len(plan.readers)} readers ({again} second, {planted} planted)")
+    print_line(f"{key_path(out)} says what the codes stand for: keep it from the readers")
 
 
 @click.command(name="mark")
@@ -107,7 +107,7 @@ def reading_mark(tables: tuple[Path, ...], key: Path, as_json: bool) -> None:
     for path, one in zip(tables, marked, strict=True):
         write_feedback(path.with_name(f"{path.stem}-feedback{path.suffix}"), one)
         for problem in one.problems:
-            say(problem, stderr=True)
+            print_line(problem, stderr=True)
     if as_json:
         print_json([to_builtins(one) for one in marked])
     else:
@@ -123,11 +123,11 @@ def reading_mark(tables: tuple[Path, ...], key: Path, as_json: bool) -> None:
 def _show(marked: "MarkedReader") -> None:
     result = marked.result
     word = "passed" if result.is_passed else "NOT PASSED"
-    say(f"{marked.reader}: {result.right} of {len(result.feedback)} right, {result.needed} needed: {word}")
+    print_line(f"{marked.reader}: {result.right} of {len(result.feedback)} right, {result.needed} needed: {word}")
     for one in result.feedback:
         if not one.is_right:
-            say(f"  “{marked.texts.get(one.code, '')}” is {one.expected}; answered: {one.said or 'nothing'}")
-            say(f"    {one.why}")
+            print_line(f"  “{marked.texts.get(one.code, '')}” is {one.expected}; answered: {one.said or 'nothing'}")
+            print_line(f"    {one.why}")
 
 
 @click.command(name="training")
@@ -161,14 +161,14 @@ def reading_training(
     sheets, cases = training_sheets(source, split, seed)
     training = draw_training(sheets, items=items, seed=seed)
     write_training(out, training, cases, readers=plan.readers, seed=seed, form=form)
-    say(f"{out}: {len(training.items)} sentences for each of {len(plan.readers)} readers")
-    say(f"{key_path(out)} holds the answers: keep it from the readers until their lists are marked")
+    print_line(f"{out}: {len(training.items)} sentences for each of {len(plan.readers)} readers")
+    print_line(f"{key_path(out)} holds the answers: keep it from the readers until their lists are marked")
 
 
 _ROWS_NAMED = 5
 
 
-def show_unused(problems: "Iterable[UnusedRow]") -> None:
+def show_unused_rows(problems: "Iterable[UnusedRow]") -> None:
     """List every row with its reason; empty rows are counted for each list."""
     # Lists of several runs hold rows of the others too; these are counted, not listed.
     told = [problem for problem in problems if problem.kind != "other_run"]
@@ -177,15 +177,15 @@ def show_unused(problems: "Iterable[UnusedRow]") -> None:
         if problem.kind == "unlabelled":
             unlabelled.setdefault(problem.file, []).append(problem.row)
         else:
-            say(str(problem), stderr=True)
+            print_line(str(problem), stderr=True)
     # Most of a list may still be empty; a line for each row would bury real problems.
     for file, rows in unlabelled.items():
         named = [*map(str, dict.fromkeys(rows))]  # a row may cover several units
         first = ", ".join(named[:_ROWS_NAMED])
         more = ", …" if len(named) > _ROWS_NAMED else ""
-        say(f"{file}: unlabelled: {len(rows)} units are empty, in row {first}{more}", stderr=True)
+        print_line(f"{file}: unlabelled: {len(rows)} units are empty, in row {first}{more}", stderr=True)
     if told:
-        say(f"{len(told)} rows or cells were not used, for the reasons above.", stderr=True)
+        print_line(f"{len(told)} rows or cells were not used, for the reasons above.", stderr=True)
 
 
 @click.command(name="export")
@@ -220,8 +220,10 @@ def reading_export(run: Path, tables: tuple[Path, ...], key: Path | None, out: P
     table = publish_readings(imported.readings, units)
     if not table.rows:
         raise UsageError("no step is labelled in the tables: there is nothing to write", remedy="fill in some rows")
-    show_unused(imported.problems)
+    show_unused_rows(imported.problems)
     write_table(out, table.columns, table.rows, LAYOUT)
-    say(f"{out}: {len(table.rows)} rows")
+    print_line(f"{out}: {len(table.rows)} rows")
     if table.left_out:
-        say(f"{table.left_out} readings do not concern steps: the published form has no column for them", stderr=True)
+        print_line(
+            f"{table.left_out} readings do not concern steps: the published form has no column for them", stderr=True
+        )

@@ -8,15 +8,15 @@ import click
 import msgspec
 
 from medthink.cli.flags import open_store, store_flag
-from medthink.cli.output import say
-from medthink.cli.workers import Crew, follow_parent
+from medthink.cli.output import print_line
+from medthink.cli.workers import WorkerProcesses, follow_parent
 from medthink.core.errors import UsageError
 from medthink.core.numbers import count_of
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp
 
-    from medthink.store.engine import BoardStore
+    from medthink.store.engine import Store
     from medthink.web.app.server import ServeSettings
     from medthink.web.serve_app import ServeApp
 
@@ -108,9 +108,7 @@ def serve(is_demo: bool, **flags: Any) -> None:
         _serve(store, served, settings, listening, is_demo=is_demo)
 
 
-def _serve(
-    store: "BoardStore", served: Served, settings: "ServeSettings", listening: Listening, *, is_demo: bool
-) -> None:
+def _serve(store: "Store", served: Served, settings: "ServeSettings", listening: Listening, *, is_demo: bool) -> None:
     from medthink.web.app.server import open_port
     from medthink.web.app.server import serve as answer_requests
     from medthink.web.serve import open_app
@@ -125,14 +123,14 @@ def _serve(
     opened = open_port(listening.port, listening.bind)
     application = _application(app, opened)
     address = f"{settings.public_url or f'http://{LOOPBACK}:{opened.getsockname()[1]}'}/"
-    say(f"Leaderboard at {address}  (Ctrl+C ends it)")
+    print_line(f"Leaderboard at {address}  (Ctrl+C ends it)")
     if is_demo:
         _fill_people(store, served, address)
     if not listening.no_open:
         click.launch(address)
     crew = [["board", "work", "--with-parent", *served.store_flags()]] * (listening.workers if served.data else 0)
     crew += [["serve", "--fd", str(opened.fileno()), *served.flags()]] * (listening.processes - 1)
-    with Crew(crew, inherited=[opened.fileno()]).at_work():
+    with WorkerProcesses(crew, inherited=[opened.fileno()]).at_work():
         answer_requests(application, opened, settings.trusted_proxies)
 
 
@@ -143,7 +141,7 @@ def _fill_demo(served: Served) -> Served:
     return msgspec.structs.replace(served, store=str(store), data=data, runs=(store.parent / "runs",))
 
 
-def _fill_people(store: "BoardStore", served: Served, address: str) -> None:
+def _fill_people(store: "Store", served: Served, address: str) -> None:
     """Submissions and a study for the demo, and a link for everybody in it."""
     from medthink.cli.serve_demo import fill_study, fill_submissions
 
@@ -151,7 +149,7 @@ def _fill_people(store: "BoardStore", served: Served, address: str) -> None:
     runs = served.runs[0]
     links = fill_submissions(store, served.data, runs) | fill_study(store, served.data, runs / "retrieval")
     for who, secret in links.items():
-        say(f"  as {who}: {address}invitation/{secret}")
+        print_line(f"  as {who}: {address}invitation/{secret}")
 
 
 def _application(app: "ServeApp", opened: socket.socket) -> "ASGIApp":
@@ -161,7 +159,7 @@ def _application(app: "ServeApp", opened: socket.socket) -> "ASGIApp":
     return serve_application(app, hosts=sorted(loopback_hosts(opened.getsockname()[1])))
 
 
-def _refuse_open_house(store: "BoardStore", settings: "ServeSettings") -> None:
+def _refuse_open_house(store: "Store", settings: "ServeSettings") -> None:
     """Let others reach this machine only where somebody keeps the door, under the one name that is answered."""
     from medthink.accounts.account import has_maintainer
 
@@ -175,7 +173,7 @@ def _refuse_open_house(store: "BoardStore", settings: "ServeSettings") -> None:
             "a board that others reach must know its address", remedy='set public_url = "https://…" in --settings'
         )
     if not settings.is_secure:
-        say("Note: people come by http, so passwords can be read on the way. Put a proxy with https in front.")
+        print_line("Note: people come by http, so passwords can be read on the way. Put a proxy with https in front.")
 
 
 @click.command()
@@ -214,7 +212,7 @@ def view(places: tuple[Path, ...], data: Path | None, port: int | None, no_open:
     opened = open_port(port)
     number = opened.getsockname()[1]
     address = f"http://{LOOPBACK}:{number}/"
-    say(f"{count_of(found, 'run')} at {address}  (Ctrl+C ends it)")
+    print_line(f"{count_of(found, 'run')} at {address}  (Ctrl+C ends it)")
     if not no_open:
         click.launch(address)
     try:

@@ -14,13 +14,13 @@ import click
 from medthink.accounts.account import NewAccount, add_account, find_account
 from medthink.accounts.invitations import renew_link
 from medthink.accounts.roles import GivenRole
-from medthink.board.benchmarks import enter_benchmark
-from medthink.board.checking import HeldBenchmark
+from medthink.board.benchmarks import add_benchmark
+from medthink.board.checking import LoadedBenchmark
 from medthink.board.moderation import annotate, publish, withdraw
 from medthink.board.packing import pack_run
 from medthink.board.queue import Upload, claim, receive
-from medthink.board.submissions import About, list_submissions
-from medthink.board.worker import work_on
+from medthink.board.submissions import ModelDescription, list_submissions
+from medthink.board.worker import process_submission
 from medthink.core.digest import seed_from
 from medthink.core.errors import UsageError
 from medthink.judge.judged import read_judgements
@@ -31,7 +31,7 @@ from medthink.readers.studies.marks import MarkChange, save_mark
 from medthink.readers.studies.plan import StudyPlan
 from medthink.readers.studies.reading import OpenSitting
 from medthink.readers.studies.setup import Study
-from medthink.store.engine import BoardStore
+from medthink.store.engine import Store
 
 COORDINATOR = "cora"
 READERS = ("anna", "ben")
@@ -41,7 +41,7 @@ _TEXTS = 8
 _AGREES = 0.8
 
 
-def fill_study(store: BoardStore, bench: Path, run: Path) -> dict[str, str]:
+def fill_study(store: Store, bench: Path, run: Path) -> dict[str, str]:
     """Make the half-read study if it does not exist; returns the secret of a personal link for each person in it."""
     with store.read() as connection:
         is_there = any(study.plan.name == _NAME for study in setup.list_studies(connection))
@@ -62,14 +62,14 @@ def fill_study(store: BoardStore, bench: Path, run: Path) -> dict[str, str]:
     return {f"{name}, {role}": _link(store, name, role) for name, role in people.items()}
 
 
-def _link(store: BoardStore, name: str, role: GivenRole) -> str:
+def _link(store: Store, name: str, role: GivenRole) -> str:
     """A personal link for a person of the demo, who is added if missing."""
     new = NewAccount(name=name, shown_name=name.capitalize(), roles=(role,))
     account = find_account(store, name) or add_account(store, new, actor="demo")
     return renew_link(store, account, actor="demo")
 
 
-def _read_half(store: BoardStore, study: Study, run: Path) -> None:
+def _read_half(store: Store, study: Study, run: Path) -> None:
     """Let every reader read the first half of their list."""
     labels = {verdict.id: KINDS[one.what].labels(verdict) for one in read_judgements(run) for verdict in one.verdicts}
     for name in READERS:
@@ -79,7 +79,7 @@ def _read_half(store: BoardStore, study: Study, run: Path) -> None:
             assert reader is not None
             own = reading.list_sittings(connection, reader.id)
             for opened in own[: len(own) // 2]:
-                held = reading.hold(connection, opened, "demo")
+                held = reading.hold_on_device(connection, opened, "demo")
                 letter = chance.choice(list(held.sitting.letters))
                 seconds = chance.uniform(60, 180)
                 held = reading.commit_diagnosis(connection, held, letter, chance.randint(1, 4), seconds=seconds)
@@ -113,13 +113,13 @@ _PEOPLE = {
 _Rows = list[dict[str, Any]]
 
 
-def fill_submissions(store: BoardStore, bench: Path, runs: Path) -> dict[str, str]:
+def fill_submissions(store: Store, bench: Path, runs: Path) -> dict[str, str]:
     """Submit the team's files if they are missing; returns the secret of a new personal link for each person."""
     accounts = {
         name: find_account(store, name) or add_account(store, new, actor="demo") for name, new in _PEOPLE.items()
     }
     if not list_submissions(store, team=TEAM):
-        _Team(store, HeldBenchmark.open(bench), runs).hand_all_in()
+        _Team(store, LoadedBenchmark.open(bench), runs).hand_all_in()
     said = {"sam": f"sam, submitter of {TEAM}", "mara": "mara, maintainer"}
     return {said[name]: renew_link(store, account, actor="demo") for name, account in accounts.items()}
 
@@ -127,11 +127,11 @@ def fill_submissions(store: BoardStore, bench: Path, runs: Path) -> dict[str, st
 class _Team:
     """Submits the answers of embedded baselines, and brings each file to a different state."""
 
-    def __init__(self, store: BoardStore, held: HeldBenchmark, runs: Path) -> None:
+    def __init__(self, store: Store, held: LoadedBenchmark, runs: Path) -> None:
         self._store = store
         self._held = held
         self._runs = runs
-        self._benchmark = enter_benchmark(store, held).id
+        self._benchmark = add_benchmark(store, held).id
 
     def hand_all_in(self) -> None:
         """One file for each state, the oldest first."""
@@ -151,14 +151,14 @@ class _Team:
         token = self._receive(run, change, **about)
         found = claim(self._store)
         assert found is not None
-        work_on(self._store, found, self._held)
+        process_submission(self._store, found, self._held)
         return token
 
     def _fail(self, run: str, change: Callable[[_Rows], None]) -> None:
         self._receive(run, change)
         found = claim(self._store)
         assert found is not None
-        work_on(self._store, found, None)
+        process_submission(self._store, found, None)
 
     def _receive(self, run: str, change: Callable[[_Rows], None], **about: str) -> str:
         with tempfile.TemporaryDirectory() as folder:
@@ -171,7 +171,7 @@ class _Team:
             team=TEAM,
             model=f"baseline/{run}",
             data="".join(json.dumps(row) + "\n" for row in rows).encode(),
-            about=About(organisation="MedThink", **about),  # type: ignore[arg-type]
+            about=ModelDescription(organisation="MedThink", **about),  # type: ignore[arg-type]
             allows_download=True,
             sent_by="sam",
         )
@@ -229,10 +229,10 @@ def fill_demo(folder: Path, cases: int = CASES) -> tuple[Path, Path]:
 
 def _take(does: str, words: list[str]) -> None:
     """Run a command as typed, and hide its output."""
-    from medthink.cli.command import enter
+    from medthink.cli.command import run_command
 
     click.echo(f"{does} …")
     with redirect_stdout(io.StringIO()):
-        code = enter(words)
+        code = run_command(words)
     if code:
         raise UsageError(f"the demo could not be made: medthink {' '.join(words)}", remedy="see the message above")

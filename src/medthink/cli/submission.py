@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 import click
 
 from medthink.cli.command import LazyGroup
-from medthink.cli.output import print_json, say
+from medthink.cli.output import print_json, print_line
 from medthink.core.errors import Declined
 
 if TYPE_CHECKING:
-    from medthink.board.checking import Checked
+    from medthink.board.checking import CheckedFile
 
 
 @click.group(
@@ -46,9 +46,9 @@ def submit_check(file: Path, data: Path, split: str, as_json: bool) -> None:
     \b
     Example: medthink submit check qwen.jsonl --data bench/
     """
-    from medthink.board.checking import HeldBenchmark, check_file
+    from medthink.board.checking import LoadedBenchmark, check_file
 
-    checked = check_file(file, HeldBenchmark.open(data, split))
+    checked = check_file(file, LoadedBenchmark.open(data, split))
     if as_json:
         print_json(_plain(checked))
     else:
@@ -57,24 +57,24 @@ def submit_check(file: Path, data: Path, split: str, as_json: bool) -> None:
         raise Declined(f"{file}: {problems} problem{'s' if problems > 1 else ''}", remedy="fix them and check again")
 
 
-def _show(checked: "Checked") -> None:
+def _show(checked: "CheckedFile") -> None:
     from medthink.scoring.submission_file import problem_lines
 
     lines = list(problem_lines(checked.submission.problems))
     for line in lines[:_MOST_SHOWN]:
-        say(line)
+        print_line(line)
     if len(lines) > _MOST_SHOWN:
-        say(f"… and {len(lines) - _MOST_SHOWN} more; --json lists them all")
+        print_line(f"… and {len(lines) - _MOST_SHOWN} more; --json lists them all")
     if not lines:
         from medthink.board.submissions import PROVENANCE
 
-        say(f"No problems in {checked.submission.n_lines} lines.")
-        say(f"Provenance: {checked.provenance} ({PROVENANCE[checked.provenance]}).")
+        print_line(f"No problems in {checked.submission.n_lines} lines.")
+        print_line(f"Provenance: {checked.provenance} ({PROVENANCE[checked.provenance]}).")
         for doubt in checked.doubts:
-            say(f"Note: {doubt}.")
+            print_line(f"Note: {doubt}.")
 
 
-def _plain(checked: "Checked") -> dict[str, object]:
+def _plain(checked: "CheckedFile") -> dict[str, object]:
     from msgspec import to_builtins
 
     return {
@@ -110,7 +110,7 @@ def submit_hub(
     if as_json:
         print_json({"file": str(out), "upload": upload})
         return
-    say(f"Written to {out}. To show it on the model's page: {upload}")
+    print_line(f"Written to {out}. To show it on the model's page: {upload}")
 
 
 @click.command()
@@ -132,7 +132,7 @@ def submit_pack(run: Path, out: Path, data: Path | None, as_json: bool) -> None:
     if as_json:
         print_json({"file": str(out), "lines": lines})
         return
-    say(f"{lines} lines written to {out}. Check it with: medthink submit check {out} --data DATA")
+    print_line(f"{lines} lines written to {out}. Check it with: medthink submit check {out} --data DATA")
 
 
 @click.command()
@@ -146,11 +146,11 @@ def submit_score(file: Path, data: Path, split: str, as_json: bool) -> None:
     \b
     Example: medthink submit score qwen.jsonl --data bench/
     """
-    from medthink.board.checking import HeldBenchmark, check_file
+    from medthink.board.checking import LoadedBenchmark, check_file
     from medthink.cli.results.score import show_scores
     from medthink.scoring.scores import to_plain
 
-    checked = check_file(file, HeldBenchmark.open(data, split))
+    checked = check_file(file, LoadedBenchmark.open(data, split))
     if checked.scores is None:
         problems = checked.submission.problems
         raise Declined(f"{file}: {problems[0]}, and {len(problems) - 1} more", remedy="medthink submit check lists all")
@@ -158,6 +158,6 @@ def submit_score(file: Path, data: Path, split: str, as_json: bool) -> None:
         print_json(to_plain(checked.scores) | {"provenance": checked.provenance, "doubts": checked.doubts})
         return
     show_scores([checked.scores], [data], slices=True)
-    say(f"Provenance: {checked.provenance}")
+    print_line(f"Provenance: {checked.provenance}")
     for doubt in checked.doubts:
-        say(f"Note: {doubt}.")
+        print_line(f"Note: {doubt}.")

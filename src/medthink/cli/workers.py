@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from medthink.cli.flags import open_store, store_flag
-from medthink.cli.output import say
+from medthink.cli.output import print_line
 
 _LOOK_S = 0.5
 # A worker that keeps ending is not restarted more often than this.
@@ -20,7 +20,7 @@ _PAUSE_S = 3.0
 _PATIENCE_S = 5.0
 
 
-class Crew:
+class WorkerProcesses:
     """Some `medthink` commands that are kept running, each in a process of its own."""
 
     def __init__(self, commands: Sequence[Sequence[str]], inherited: Sequence[int] = ()) -> None:
@@ -99,20 +99,20 @@ def board_work(data: Path, split: str, once: bool, with_parent: bool, store: str
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     with open_store(store) as opened:
-        from medthink.board.benchmarks import enter_benchmark
-        from medthink.board.checking import HeldBenchmark
-        from medthink.board.worker import rank_boards, work, work_once
+        from medthink.board.benchmarks import add_benchmark
+        from medthink.board.checking import LoadedBenchmark
+        from medthink.board.worker import process_next, refresh_rankings, run_worker
 
-        held = HeldBenchmark.open(data, split)
-        known = {enter_benchmark(opened, held).id: held}
+        held = LoadedBenchmark.open(data, split)
+        known = {add_benchmark(opened, held).id: held}
         if not once:
             if not with_parent:
-                say("Waiting for submissions  (Ctrl+C ends it)", stderr=True)
-            work(opened, known, stop, overdue=_leave)
+                print_line("Waiting for submissions  (Ctrl+C ends it)", stderr=True)
+            run_worker(opened, known, stop, overdue=_leave)
             return
-        while work_once(opened, known, overdue=_leave) is not None:
+        while process_next(opened, known, overdue=_leave) is not None:
             pass
-        rank_boards(opened, known)
+        refresh_rankings(opened, known)
 
 
 def _leave() -> None:

@@ -57,12 +57,12 @@ def joined(children: Iterable[str]) -> Markup:
     return Markup("".join(child if isinstance(child, Markup) else escape(clean(child)) for child in children))
 
 
-def fold(summary: str, *children: str, class_: str | None = None) -> Markup:
+def fold_section(summary: str, *children: str, class_: str | None = None) -> Markup:
     """Content folded behind a summary line."""
     return tag("details", tag("summary", summary), *children, class_=class_)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, caption: str = "") -> Markup:
+def html_table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, caption: str = "") -> Markup:
     """A table; every cell is written as text. Without column names there is no header row."""
     head = [tag("thead", tag("tr", *(tag("th", name) for name in columns)))] if any(columns) else []
     body = tag("tbody", *(tag("tr", *(tag("td", _cell(cell)) for cell in row)) for row in rows))

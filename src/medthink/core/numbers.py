@@ -21,7 +21,7 @@ def as_points(difference: float) -> str:
     return f"{round(difference * 100, 1) + 0.0:+.1f}".replace("-", "−")
 
 
-def as_value(value: float, low: float, high: float) -> str:
+def as_value_with_interval(value: float, low: float, high: float) -> str:
     """A number with its interval: `0.143 (0.139–0.147)`, `0.010 (−0.020 to 0.040)`."""
     to = "–" if low >= 0 else " to "
     return f"{value:.3f} ({low:.3f}{to}{high:.3f})".replace("-", "−")

@@ -45,7 +45,7 @@ Portion = TypeVar("Portion")
 Made = TypeVar("Made")
 
 
-class Spread(Protocol):
+class PortionRunner(Protocol):
     """Something that runs portions of work elsewhere; `work` and the portions must be picklable."""
 
     def __call__(self, work: Callable[[Portion], Made], portions: Iterable[Portion]) -> Iterator[Made]:

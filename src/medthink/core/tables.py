@@ -77,18 +77,18 @@ class Layout(NamedTuple):
 _PLAIN = Layout()
 
 
-def guard(text: str) -> str:
-    """The text with a mark in front if a spreadsheet would read it as a formula; `unguard` removes the mark."""
+def escape_formula(text: str) -> str:
+    """The text with a mark in front if a spreadsheet would read it as a formula; `unescape_formula` removes it."""
     first = text.lstrip(_BEFORE)[:1]
     # Full-width and small forms of a sign work like the sign.
     is_formula = unicodedata.normalize("NFKC", first)[:1] in _SIGNS
     return _GUARD + text if is_formula or text.startswith(_GUARD) else text
 
 
-def unguard(text: str) -> str:
+def unescape_formula(text: str) -> str:
     """The text without the mark."""
     rest = text[1:]
-    return rest if text.startswith(_GUARD) and guard(rest) == text else text
+    return rest if text.startswith(_GUARD) and escape_formula(rest) == text else text
 
 
 def cell_text(value: Any) -> str:
@@ -230,7 +230,7 @@ def _is_filled(value: Any) -> bool:
 
 def _as_texts(lines: Iterable[_Line], path: Path) -> list[TableRow]:
     return [
-        TableRow(number, {name: unguard(cell_text(value)) for name, value in values.items()})
+        TableRow(number, {name: unescape_formula(cell_text(value)) for name, value in values.items()})
         for number, values in _name_cells(lines, path, _fold)
     ]
 
@@ -319,7 +319,7 @@ def _refuse_over(most: int, found: int, what: str, path: Path) -> None:
 
 def _guarded(value: Any) -> Any:
     """A cell made safe for writing: numbers stay numbers."""
-    return guard(value.replace("\x00", "\N{REPLACEMENT CHARACTER}")) if isinstance(value, str) else value
+    return escape_formula(value.replace("\x00", "\N{REPLACEMENT CHARACTER}")) if isinstance(value, str) else value
 
 
 def _csv_bytes(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:

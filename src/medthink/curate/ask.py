@@ -14,7 +14,7 @@ from medthink.runs.calls.opening import Calls
 from medthink.runs.manifest import CallTerms
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.condition import Condition
-from medthink.workflow.forms import RULES, Fault, FormPrompt, PromptFiles, ReplyForm, form_schema, read_form
+from medthink.workflow.forms import RULES, FormPrompt, PromptFiles, ReplyFault, ReplyForm, form_schema, read_form
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
@@ -51,7 +51,7 @@ def prompts_version() -> str:
     return digest_value({path.stem: _FILES.read(path.stem) for path in sorted(_FILES.folder.glob("*.md"))})
 
 
-class StageAsk:
+class StageModel:
     """`ask` for the cases of a stage: a reply in the form asked for, or `Unanswered`."""
 
     def __init__(self, calls: Calls[FormPrompt], example: Request) -> None:
@@ -67,13 +67,13 @@ class StageAsk:
     async def __call__(self, prompt: FormPrompt, form: type[Form], case_id: int) -> Form:
         """Ask until a reply can be used; after the last try the case is unanswered."""
 
-        def read_reply(reply: Reply) -> Form | Fault:
+        def read_reply(reply: Reply) -> Form | ReplyFault:
             if reply.stop != "end":
                 raise Unanswered("truncated" if reply.stop == "truncated" else "refused", f"the reply was {reply.stop}")
             return read_form(reply.text, form, prompt.call)
 
         result = (await self._asker.ask(prompt, read_reply, case_id=case_id)).result
-        if isinstance(result, Fault):
+        if isinstance(result, ReplyFault):
             raise Unanswered("unparsed", result.complaint)
         if isinstance(result, Unanswered):
             raise result

@@ -17,7 +17,7 @@ from medthink.core.digest import digest_file, digest_value
 from medthink.core.errors import DataError, Declined, MedThinkError
 from medthink.core.files import open_for_writing
 from medthink.core.jsonio import encode_json
-from medthink.curate.ask import StageAsk, open_stage_answerer
+from medthink.curate.ask import StageModel, open_stage_answerer
 from medthink.curate.decision import (
     CALL_FAILED,
     NOT_ASKED,
@@ -27,14 +27,14 @@ from medthink.curate.decision import (
     Tally,
     Verdict,
     changes_between,
-    drop,
-    keep,
-    leave_open,
+    drop_case,
+    hold_case,
+    pass_case,
     read_decisions,
 )
 from medthink.curate.draft import Draft, read_drafts
 from medthink.curate.plan import CurationPlan, StageSummary, WorkFolder
-from medthink.curate.review import PersonsRuling, Rulings, StageErrors, write_review
+from medthink.curate.review import HumanDecision, HumanDecisions, StageErrors, write_review
 from medthink.curate.stage import ModelSettings, Stage, StageContext, StageSettings, stage_type
 from medthink.models.request import ModelError
 from medthink.runs.batches.queue import FOLDER
@@ -44,24 +44,26 @@ from medthink.runs.calls.budget import BudgetReached
 from medthink.runs.calls.opening import open_calls
 from medthink.runs.engine import run_to_end
 from medthink.runs.ledger.ledger import Ledger
-from medthink.runs.ledger.lock import hold
-from medthink.runs.progress import Tracker
+from medthink.runs.ledger.lock import lock_run
+from medthink.runs.progress import ProgressTracker
 from medthink.workflow.ask import Unanswered
 
 StageProgress = Callable[[], None]
 
 
-class StageEnd(NamedTuple):
+class StageRunResult(NamedTuple):
     """How a stage ended, and what stopped its calls early, if anything did."""
 
     counts: StageCounts
     stopped_by: MedThinkError | None
 
 
-def run_stage(stage: Stage[Any], work: WorkFolder, rulings: Rulings, progress: StageProgress | None = None) -> StageEnd:
+def run_stage(
+    stage: Stage[Any], work: WorkFolder, rulings: HumanDecisions, progress: StageProgress | None = None
+) -> StageRunResult:
     """Survey, decide, write, finish."""
     work.path.mkdir(parents=True, exist_ok=True)
-    with hold(work.path):
+    with lock_run(work.path):
         stage.survey(stage.read)
         end = run_to_end(_decide_all(stage, work, rulings, progress or _ignore))
         stage.finish(lambda: _read_kept(work, stage.name, end.counts))
@@ -72,9 +74,11 @@ def _read_kept(work: WorkFolder, stage: str, counts: StageCounts) -> Iterator[Dr
     return read_drafts(work.case_file(stage)) if counts.passed else iter(())
 
 
-async def _decide_all(stage: Stage[Any], work: WorkFolder, rulings: Rulings, progress: StageProgress) -> StageEnd:
+async def _decide_all(
+    stage: Stage[Any], work: WorkFolder, rulings: HumanDecisions, progress: StageProgress
+) -> StageRunResult:
     """Decide on every case, with batches in pass after pass; each writes the files anew, and the last one counts."""
-    ends: list[StageEnd] = []
+    ends: list[StageRunResult] = []
 
     async with _open_ask(stage, work) as ask:
 
@@ -89,8 +93,8 @@ async def _decide_all(stage: Stage[Any], work: WorkFolder, rulings: Rulings, pro
 
 
 async def _make_pass(
-    stage: Stage[Any], work: WorkFolder, rulings: Rulings, progress: StageProgress, ask: StageAsk | None
-) -> StageEnd:
+    stage: Stage[Any], work: WorkFolder, rulings: HumanDecisions, progress: StageProgress, ask: StageModel | None
+) -> StageRunResult:
     tally, stops = Tally(), list[MedThinkError]()
     with open_for_writing(work.case_file(stage.name)) as cases, open_for_writing(work.decision_file(stage.name)) as log:
         async for draft, result in _results(stage, ask, rulings, stops):
@@ -102,7 +106,7 @@ async def _make_pass(
                     copy_images(result.draft.case, work.cases)
                 cases.write(encode_json(result.draft.row()) + b"\n")
             progress()
-    return StageEnd(tally.counts(), stops[0] if stops else None)
+    return StageRunResult(tally.counts(), stops[0] if stops else None)
 
 
 def _is_from_elsewhere(stage: Stage[Any]) -> bool:
@@ -111,7 +115,7 @@ def _is_from_elsewhere(stage: Stage[Any]) -> bool:
 
 
 async def _results(
-    stage: Stage[Any], ask: StageAsk | None, rulings: Rulings, stops: list[MedThinkError]
+    stage: Stage[Any], ask: StageModel | None, rulings: HumanDecisions, stops: list[MedThinkError]
 ) -> AsyncIterator[tuple[Draft, StageResult]]:
     """Every draft with its result, in the order of the drafts, with a bounded number in progress."""
     ahead = 1 if ask is None else 2 * ask.desk.answerer.concurrency
@@ -131,7 +135,7 @@ async def _results(
 
 
 async def _decide(
-    stage: Stage[Any], draft: Draft, ask: StageAsk | None, rulings: Rulings, stops: list[MedThinkError]
+    stage: Stage[Any], draft: Draft, ask: StageModel | None, rulings: HumanDecisions, stops: list[MedThinkError]
 ) -> StageResult:
     """A person's ruling if there is one, else the stage's decision; a call without an answer leaves the case open."""
     ruling = rulings.find(stage.name, draft.id, _digest(draft))
@@ -140,20 +144,20 @@ async def _decide(
     try:
         result = await stage.decide(draft, ask)
     except Deferred:
-        return leave_open(NOT_ASKED, by=ask.by if ask else "", detail="its call waits in a batch")
+        return hold_case(NOT_ASKED, by=ask.by if ask else "", detail="its call waits in a batch")
     except Unanswered as stop:
-        return leave_open(CALL_FAILED, by=ask.by if ask else "", detail=f"{stop.state}: {stop.detail}")
+        return hold_case(CALL_FAILED, by=ask.by if ask else "", detail=f"{stop.state}: {stop.detail}")
     except (BudgetReached, ModelError) as stop:
         stops.append(stop)
-        return leave_open(NOT_ASKED, by=ask.by if ask else "", detail=stop.problem)
+        return hold_case(NOT_ASKED, by=ask.by if ask else "", detail=stop.problem)
     return result
 
 
-def _obey(stage: Stage[Any], draft: Draft, ruling: PersonsRuling) -> StageResult:
+def _obey(stage: Stage[Any], draft: Draft, ruling: HumanDecision) -> StageResult:
     by = "person"
     if ruling.verdict == "out":
-        return drop("ruled-out", by=by, detail=ruling.note)
-    return keep(stage.agree(draft, ruling.value), reason="ruled-in", by=by, detail=ruling.note)
+        return drop_case("ruled-out", by=by, detail=ruling.note)
+    return pass_case(stage.agree(draft, ruling.value), reason="ruled-in", by=by, detail=ruling.note)
 
 
 def _record(stage: Stage[Any], draft: Draft, result: StageResult) -> Decision:
@@ -197,16 +201,19 @@ def _once_each(drafts: Iterator[Draft]) -> Iterator[Draft]:
 
 
 @asynccontextmanager
-async def _open_ask(stage: Stage[Any], work: WorkFolder) -> AsyncIterator[StageAsk | None]:
+async def _open_ask(stage: Stage[Any], work: WorkFolder) -> AsyncIterator[StageModel | None]:
     """Open the model named by the settings, or None if they name none."""
     settings = stage.settings
     if not isinstance(settings, ModelSettings) or not settings.model:
         yield None
         return
-    from medthink.models.limits import Pace
+    from medthink.models.limits import RateLimits
     from medthink.models.transport import Transport
 
-    terms, transport = settings.terms(stage.context.plan_folder), Transport(pace=Pace(concurrency=settings.concurrency))
+    terms, transport = (
+        settings.terms(stage.context.plan_folder),
+        Transport(pace=RateLimits(concurrency=settings.concurrency)),
+    )
     example, spools = settings.example_request(), work.path / FOLDER
     answerer = open_stage_answerer(settings.model, terms, transport)
     try:
@@ -214,10 +221,16 @@ async def _open_ask(stage: Stage[Any], work: WorkFolder) -> AsyncIterator[StageA
         await answerer.check()
         with closing(Ledger(work.ledger, places=answerer.concurrency)) as ledger:
             opened = open_calls(
-                [answerer], ledger, terms, spools=spools, tracker=Tracker(), transport=transport, is_checked=True
+                [answerer],
+                ledger,
+                terms,
+                spools=spools,
+                tracker=ProgressTracker(),
+                transport=transport,
+                is_checked=True,
             )
             async with opened as calls:
-                yield StageAsk(calls, example)
+                yield StageModel(calls, example)
     finally:
         await answerer.close()
 
@@ -230,7 +243,7 @@ def _ignore() -> None:
 Watch = Callable[[str], StageProgress]
 
 
-class BuildEnd(msgspec.Struct, frozen=True, kw_only=True):
+class BuildResult(msgspec.Struct, frozen=True, kw_only=True):
     """How a build ended: its stages, cases waiting for a person, the results of people's checks, what stopped it."""
 
     work: Path
@@ -245,16 +258,16 @@ class BuildEnd(msgspec.Struct, frozen=True, kw_only=True):
         return sum(one.counts.unfinished for one in self.stages)
 
 
-def build(plan: CurationPlan, watch: Watch | None = None) -> BuildEnd:
+def build(plan: CurationPlan, watch: Watch | None = None) -> BuildResult:
     """Carry out a plan, or continue where it stopped."""
     work = WorkFolder(plan.work)
-    rulings = Rulings.read(work.review)
+    rulings = HumanDecisions.read(work.review)
     before, done = work.read_summaries(), dict[str, StageSummary]()
     source: Path | None = None
     stopped_by: MedThinkError | None = None
     for name, settings in plan.stages.items():
         stage = open_stage(name, settings, work=work, source=source, plan_folder=plan.folder, seed=plan.seed)
-        summary, stopped_by = carry_out(stage, work, rulings, before.get(name), watch)
+        summary, stopped_by = run_stage_once(stage, work, rulings, before.get(name), watch)
         done[name] = summary
         work.write_summaries(done)
         source = work.case_file(name)
@@ -264,7 +277,7 @@ def build(plan: CurationPlan, watch: Watch | None = None) -> BuildEnd:
             break
     logs = {name: read_decisions(work.decision_file(name)) for name in done if done[name].counts.seen}
     waiting = write_review(work.review, logs, sample=plan.review_sample, seed=plan.seed, rulings=rulings)
-    return BuildEnd(
+    return BuildResult(
         work=plan.work,
         stages=tuple(done.values()),
         waiting=waiting,
@@ -281,8 +294,8 @@ def open_stage(
     return stage_type(name)(settings, context)
 
 
-def carry_out(
-    stage: Stage[Any], work: WorkFolder, rulings: Rulings, before: StageSummary | None, watch: Watch | None
+def run_stage_once(
+    stage: Stage[Any], work: WorkFolder, rulings: HumanDecisions, before: StageSummary | None, watch: Watch | None
 ) -> tuple[StageSummary, MedThinkError | None]:
     """Run a stage, unless it was already run on the same input and nothing is unfinished."""
     key = _key(stage, rulings)
@@ -306,7 +319,7 @@ def _is_whole(name: str, work: WorkFolder) -> bool:
     return work.case_file(name).is_file() and work.decision_file(name).is_file()
 
 
-def _key(stage: Stage[Any], rulings: Rulings) -> str:
+def _key(stage: Stage[Any], rulings: HumanDecisions) -> str:
     source = stage.context.source
     return digest_value(
         {

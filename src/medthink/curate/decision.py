@@ -68,19 +68,19 @@ class StageResult(msgspec.Struct, frozen=True, kw_only=True):
     evidence: tuple[Quote, ...] = ()
 
 
-def keep(
+def pass_case(
     draft: Draft, *, reason: str = "", by: str = "rule", detail: str = "", evidence: Iterable[Quote] = ()
 ) -> StageResult:
     """Continue with the draft, changed or not."""
     return StageResult(draft=draft, reason=reason, by=by, detail=detail, evidence=tuple(evidence))
 
 
-def drop(reason: str, *, by: str = "rule", detail: str = "", evidence: Iterable[Quote] = ()) -> StageResult:
+def drop_case(reason: str, *, by: str = "rule", detail: str = "", evidence: Iterable[Quote] = ()) -> StageResult:
     """Leave the case out."""
     return StageResult(draft=None, reason=reason, by=by, detail=detail, evidence=tuple(evidence))
 
 
-def leave_open(
+def hold_case(
     reason: str, *, by: str = "rule", detail: str = "", proposal: str = "", evidence: Iterable[Quote] = ()
 ) -> StageResult:
     """Hold the case until someone decides."""

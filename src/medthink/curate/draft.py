@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from medthink.cases.case import Case, Image, ImageReference, ImageStore, Question, Reference
 from medthink.cases.files.layout import find_images
-from medthink.cases.files.rows import Place, case_from_row, row_from_case
+from medthink.cases.files.rows import RowLocation, case_from_row, row_from_case
 from medthink.core.errors import DataError
 from medthink.core.jsonio import read_jsonl
 
@@ -101,7 +101,7 @@ def blank_draft(number: int, notes: Notes, *, images: tuple[Image, ...] = (), ca
     return Draft(case, notes)
 
 
-def draft_from_row(row: Mapping[str, Any], *, store: ImageStore, place: Place, split: str = "") -> Draft:
+def draft_from_row(row: Mapping[str, Any], *, store: ImageStore, place: RowLocation, split: str = "") -> Draft:
     """The draft of a row; a row of a plain benchmark has no notes except its split."""
     rest = dict(row)
     noted = rest.pop(CURATION, None)
@@ -119,7 +119,7 @@ def read_drafts(path: Path) -> Iterator[Draft]:
     """Stream the drafts of a file; any case of a benchmark's JSON Lines file is a draft."""
     store = find_images(path, ())
     for line in read_jsonl(path):
-        yield draft_from_row(line.value, store=store, place=Place(str(path), line.number), split=path.stem)
+        yield draft_from_row(line.value, store=store, place=RowLocation(str(path), line.number), split=path.stem)
 
 
 def text_of(draft: Draft, field: str) -> str:

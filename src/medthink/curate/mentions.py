@@ -21,14 +21,14 @@ from medthink.curate.names import (
     acronyms_of,
     core_words,
     eponyms_of,
-    fold_word,
     head_of,
     is_abbreviation,
-    is_telling,
+    is_specific,
     name_key,
+    name_words,
+    normalise_word,
     other_names,
     without_qualifiers,
-    words_of,
 )
 
 MentionClass = Literal["L3", "L2", "L1", "negated", "suspect"]
@@ -71,7 +71,7 @@ class SpelledText:
         self.text = text
         matches = list(WORD.finditer(text))
         self.raw = [match[0] for match in matches]
-        self.words = [fold_word(word) for word in self.raw]
+        self.words = [normalise_word(word) for word in self.raw]
         self.places = [match.span() for match in matches]
         self.joined = "".join(self.words)
         self._starts: dict[int, int] = {}
@@ -105,7 +105,7 @@ class SpelledText:
                 first = number + 1
 
 
-class SoughtName(NamedTuple):
+class TargetName(NamedTuple):
     """A diagnosis to look for: its names by rule, its acronyms, its words, and what would explain a match better."""
 
     names: tuple[tuple[str, str], ...]
@@ -115,7 +115,7 @@ class SoughtName(NamedTuple):
     others: tuple[str, ...]
 
     @classmethod
-    def of(cls, gold: str, *, aliases: Iterable[str] = (), others: Sequence[str] = ()) -> "SoughtName":
+    def of(cls, gold: str, *, aliases: Iterable[str] = (), others: Sequence[str] = ()) -> "TargetName":
         """Everything the rules derive from the name, except what another option shares."""
         keys = tuple(
             dict.fromkeys(key for other in others for key in (name_key(other), name_key(head_of(other))) if key)
@@ -130,23 +130,23 @@ class SoughtName(NamedTuple):
         names = {name_key(gold): "name"}
         for rule, name in derived:
             key = name_key(name)
-            if (is_telling(name) or rule == "eponym") and len(key) >= 5 and not any(key in other for other in keys):
+            if (is_specific(name) or rule == "eponym") and len(key) >= 5 and not any(key in other for other in keys):
                 names.setdefault(key, rule)
         capitals = {one.split()[0] for one in aliases if is_abbreviation(one)} | acronyms_of(gold)
         taken = {one for other in others for one in acronyms_of(other)}
         core = tuple(core_words(gold))
         theirs = [set(core_words(other)) for other in others]
-        usable = len(core) >= 2 and is_telling(" ".join(core)) and not any(set(core) <= other for other in theirs)
+        usable = len(core) >= 2 and is_specific(" ".join(core)) and not any(set(core) <= other for other in theirs)
         return cls(
             tuple((key, rule) for key, rule in names.items() if key),
             frozenset(one for one in capitals - taken if len(one) >= 3),
             core if usable else (),
-            _telling_words(gold) - {word for other in others for word in words_of(other)},
+            _telling_words(gold) - {word for other in others for word in name_words(other)},
             keys,
         )
 
 
-def strong_mentions(text: SpelledText, target: SoughtName) -> list[TextMention]:
+def strong_mentions(text: SpelledText, target: TargetName) -> list[TextMention]:
     """Every passage found by a strong rule, with the most reliable rule for each."""
     explained = [text.span(*words) for key in target.others for words in text.find(key)]
     found: dict[tuple[int, int], TextMention] = {}
@@ -160,7 +160,7 @@ def strong_mentions(text: SpelledText, target: SoughtName) -> list[TextMention]:
     return sorted(found.values())
 
 
-def _finds(text: SpelledText, target: SoughtName) -> Iterator[tuple[str, int, int]]:
+def _finds(text: SpelledText, target: TargetName) -> Iterator[tuple[str, int, int]]:
     """What each strong rule finds, the most reliable rules first."""
     for key, rule in target.names:
         yield from ((rule, *words) for words in text.find(key))
@@ -185,7 +185,7 @@ def _core_in_sentence(text: SpelledText, core: tuple[str, ...]) -> Iterator[tupl
                 break
 
 
-def _misspelt(text: SpelledText, target: SoughtName) -> Iterator[tuple[int, int]]:
+def _misspelt(text: SpelledText, target: TargetName) -> Iterator[tuple[int, int]]:
     """Words that spell a name except for a letter or two, and match no other option better."""
     for key, rule in target.names:
         if rule not in ("name", "alias", "head", "qualifier dropped") or len(key) < _SHORTEST_FUZZY:
@@ -235,14 +235,14 @@ class WordFrequency:
         return self._counts.get(word, 0) <= max(1, _RARE_SHARE * self._texts)
 
 
-def suspect_mentions(text: SpelledText, target: SoughtName, frequency: WordFrequency) -> list[TextMention]:
+def suspect_mentions(text: SpelledText, target: TargetName, frequency: WordFrequency) -> list[TextMention]:
     """Rare words that also occur in the diagnosis, or start like one of its words in another language."""
-    prefixes = {cognate(word)[:_PREFIX] for word in target.telling if len(cognate(word)) >= _PREFIX}
+    prefixes = {cognate_form(word)[:_PREFIX] for word in target.telling if len(cognate_form(word)) >= _PREFIX}
     found = []
     for number, word in enumerate(text.words):
         if len(word) < _RARE_LETTERS or not frequency.is_rare(word):
             continue
-        rule = "rare word" if word in target.telling else "cognate" if cognate(word)[:_PREFIX] in prefixes else ""
+        rule = "rare word" if word in target.telling else "cognate" if cognate_form(word)[:_PREFIX] in prefixes else ""
         if rule:
             found.append(TextMention(*text.places[number], rule, "suspect"))
     return found
@@ -252,7 +252,7 @@ _SAY_LITTLE = GENERIC | QUALIFIERS | ANATOMY
 
 
 def _telling_words(gold: str) -> frozenset[str]:
-    return frozenset(word for word in words_of(gold) if len(word) >= _RARE_LETTERS and word not in _SAY_LITTLE)
+    return frozenset(word for word in name_words(gold) if len(word) >= _RARE_LETTERS and word not in _SAY_LITTLE)
 
 
 _COGNATES = (
@@ -263,7 +263,7 @@ _DOUBLE = re.compile(r"(.)\1")
 
 
 @lru_cache(maxsize=1 << 16)
-def cognate(word: str) -> str:
+def cognate_form(word: str) -> str:
     """A word reduced to the spelling it shares with German, French and Spanish."""
     for old, new in _COGNATES:
         word = word.replace(old, new)

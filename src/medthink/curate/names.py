@@ -99,7 +99,7 @@ _MOST_MADE = 64
 
 
 @lru_cache(maxsize=1 << 16)
-def fold_word(word: str) -> str:
+def normalise_word(word: str) -> str:
     """A word in plain letters, American and singular, without its possessive."""
     plain = re.sub(r"['’]s?$", "", plain_letters(word)).replace("'", "").replace("’", "")
     return _singular(american_word(plain))
@@ -117,15 +117,15 @@ def _singular(word: str) -> str:
     return word
 
 
-def words_of(name: str) -> list[str]:
+def name_words(name: str) -> list[str]:
     """The folded words of a name, hyphens opened."""
-    return [fold_word(match[0]) for match in WORD.finditer(name)]
+    return [normalise_word(match[0]) for match in WORD.finditer(name)]
 
 
 @lru_cache(maxsize=1 << 14)
 def name_key(name: str) -> str:
     """A key that all spellings of one name share, and different names do not."""
-    return "".join(words_of(name))
+    return "".join(name_words(name))
 
 
 def without_brackets(name: str) -> str:
@@ -147,25 +147,25 @@ def head_of(name: str) -> str:
     """The name without brackets and without a qualifying clause: cause, association, circumstances."""
     plain = without_brackets(name)
     head = _CLAUSE.sub("", plain).strip(" ,;")
-    return head if words_of(head) else plain
+    return head if name_words(head) else plain
 
 
 def short_form(name: str) -> str:
     """The head, unless it would be generic; always part of the name itself."""
     head = head_of(name)
-    return head if is_telling(head) and head in name else name
+    return head if is_specific(head) and head in name else name
 
 
-def is_telling(name: str) -> bool:
+def is_specific(name: str) -> bool:
     """Whether a name, found alone in a text, points at one diagnosis."""
-    words = [word for word in words_of(name) if word not in _STOPS]
+    words = [word for word in name_words(name) if word not in _STOPS]
     telling = [word for word in words if word not in GENERIC and word not in QUALIFIERS]
     return bool(telling) and (len(words) > 1 or len(words[0]) >= 6)
 
 
 def plain_words(name: str) -> list[str]:
     """The words of the head in order, without stop words."""
-    return [word for word in words_of(head_of(name)) if word not in _STOPS]
+    return [word for word in name_words(head_of(name)) if word not in _STOPS]
 
 
 def core_words(name: str) -> list[str]:
@@ -178,7 +178,7 @@ def core_words(name: str) -> list[str]:
 def without_qualifiers(name: str) -> str:
     """The head without the qualifiers before it."""
     words = head_of(name).split()
-    while len(words) > 1 and fold_word(words[0]) in QUALIFIERS:
+    while len(words) > 1 and normalise_word(words[0]) in QUALIFIERS:
         words.pop(0)
     return " ".join(words)
 
@@ -195,12 +195,14 @@ def other_names(name: str) -> list[str]:
 
 def _is_name(part: str, plain: str) -> bool:
     """Whether a bracket may hold another name: not a stage, a circumstance or a cause."""
-    first = words_of(part)[:1]
+    first = name_words(part)[:1]
     if not first or re.match(
         r"(?:in|with|due|secondary|e\.?g|diffuse|any|type|grade|WHO|stage|left|right)\b", part, re.I
     ):
         return False
-    return is_telling(part) or _is_capitals(part) or (len(words_of(plain)) > 1 and len(part) > 5 and part[0].isupper())
+    return (
+        is_specific(part) or _is_capitals(part) or (len(name_words(plain)) > 1 and len(part) > 5 and part[0].isupper())
+    )
 
 
 def _is_capitals(text: str) -> bool:
@@ -231,7 +233,7 @@ def _turned(name: str) -> Iterator[str]:
 
 
 def _made(name: str) -> Iterator[str]:
-    words = [word for word in words_of(name.replace("-", "")) if word]
+    words = [word for word in name_words(name.replace("-", "")) if word]
     if not 2 <= len([word for word in words if word not in _STOPS]) <= 6:
         return
     choices = [_letters_of(word) for word in words]
@@ -274,7 +276,7 @@ def eponyms_of(name: str) -> list[str]:
 
 def _looks_like_a_person(word: str) -> bool:
     """A single capitalised word at the start may be an adjective: its ending decides."""
-    folded = fold_word(word)
+    folded = normalise_word(word)
     is_adjective = folded.endswith(
         ("ic", "al", "ar", "ous", "ary", "ive", "oid", "ing", "ed", "ory", "ent", "ant", "ful")
     )
@@ -319,7 +321,7 @@ def distinct_names(names: Iterable[str], *, apart_from: Iterable[str] = ()) -> t
 _CLOSE = 88
 
 
-class GoldMatch(NamedTuple):
+class AnswerMatch(NamedTuple):
     """An item of the list, how it was matched, and whether that is conclusive."""
 
     item: str
@@ -334,29 +336,29 @@ _CERTAIN: tuple[tuple[str, Callable[[str], str]], ...] = (
 )
 
 
-def match_gold(gold: str, items: Sequence[str]) -> GoldMatch | None:
+def match_answer(gold: str, items: Sequence[str]) -> AnswerMatch | None:
     """The item that is the right diagnosis, or the likeliest one, or None."""
     for by, form in _CERTAIN:
         found = [item for item in items if form(item) == form(gold)]
         if len(found) == 1:
-            return GoldMatch(found[0], by, is_certain=True)
+            return AnswerMatch(found[0], by, is_certain=True)
         if found:
-            return GoldMatch(found[0], f"{by}, twice", is_certain=False)
+            return AnswerMatch(found[0], f"{by}, twice", is_certain=False)
     return _propose(gold, items)
 
 
-def _propose(gold: str, items: Sequence[str]) -> GoldMatch | None:
-    core, words = set(core_words(gold)), set(words_of(gold))
+def _propose(gold: str, items: Sequence[str]) -> AnswerMatch | None:
+    core, words = set(core_words(gold)), set(name_words(gold))
     for item in items:
         if set(core_words(item)) == core:
-            return GoldMatch(item, "same core words", is_certain=False)
+            return AnswerMatch(item, "same core words", is_certain=False)
     close = max(items, key=lambda item: fuzz.token_sort_ratio(item.lower(), gold.lower()), default=None)
     if close is not None and fuzz.token_sort_ratio(close.lower(), gold.lower()) >= _CLOSE:
-        return GoldMatch(close, "close spelling", is_certain=False)
+        return AnswerMatch(close, "close spelling", is_certain=False)
     for item in items:
-        own = set(words_of(item))
+        own = set(name_words(item))
         if own and (own < words or own > words):
-            return GoldMatch(item, "one inside the other", is_certain=False)
+            return AnswerMatch(item, "one inside the other", is_certain=False)
     return None
 
 

@@ -24,7 +24,7 @@ from medthink.core.errors import DataError, UsageError, suggest
 from medthink.core.jsonio import read_json, read_toml, write_json
 from medthink.curate.ask import CURATE_LEDGER
 from medthink.curate.decision import StageCounts
-from medthink.curate.stage import STAGES, StageSettings, read_settings
+from medthink.curate.stage import STAGES, StageSettings, read_stage_settings
 
 
 class CurationPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +74,7 @@ def _settings(name: str, fields: Any, path: Path) -> StageSettings:
     if not isinstance(fields, dict):
         raise DataError("not a table", file=path, field=name, remedy=f"write [{name}]")
     try:
-        return read_settings(name, fields)
+        return read_stage_settings(name, fields)
     except UsageError as error:
         raise DataError(error.problem, file=path, field=name, remedy=error.remedy) from None
 

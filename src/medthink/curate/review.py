@@ -18,9 +18,9 @@ from medthink.core.digest import seed_from
 from medthink.core.errors import DataError, suggest
 from medthink.core.files import open_for_reading, write_atomic
 from medthink.core.markup import one_line
-from medthink.core.tables import guard, unguard
+from medthink.core.tables import escape_formula, unescape_formula
 from medthink.curate.decision import Decision
-from medthink.runs.ledger.lock import hold
+from medthink.runs.ledger.lock import lock_run
 from medthink.stats.intervals import exact_upper_bound
 
 COLUMNS = (
@@ -32,7 +32,7 @@ _UNDECIDED, _SAMPLE = "decide", "check"
 _LONGEST = 400
 
 
-class PersonsRuling(NamedTuple):
+class HumanDecision(NamedTuple):
     """A person's ruling on an undecided case."""
 
     verdict: Literal["in", "out"]
@@ -49,23 +49,23 @@ class StageErrors(msgspec.Struct, frozen=True, kw_only=True):
     bound: float
 
 
-class Rulings:
+class HumanDecisions:
     """The rows of a review sheet, by stage, case and what the stage saw."""
 
     def __init__(self, rows: Iterable[dict[str, str]] = ()) -> None:
         self._rows = {(row["stage"], row["case"], row["seen"]): row for row in rows}
 
     @classmethod
-    def read(cls, path: Path) -> "Rulings":
+    def read(cls, path: Path) -> "HumanDecisions":
         """The sheet at this path, or an empty one."""
         return cls(_read_sheet(path)) if path.exists() else cls()
 
-    def find(self, stage: str, case: int, seen: str) -> PersonsRuling | None:
+    def find(self, stage: str, case: int, seen: str) -> HumanDecision | None:
         """The ruling on exactly this state of a case."""
         row = self._rows.get((stage, str(case), seen))
         if row is None or not row["ruling"]:
             return None
-        return PersonsRuling("in" if row["ruling"] == "in" else "out", row["value"], row["note"])
+        return HumanDecision("in" if row["ruling"] == "in" else "out", row["value"], row["note"])
 
     def of_stage(self, stage: str) -> list[list[str]]:
         """Every ruling on a stage, as plain data."""
@@ -132,7 +132,7 @@ def answer_row(path: Path, key: tuple[str, str, str], answer: dict[str, str]) ->
     strange = set(answer) - set(_FILLED)
     if strange:
         raise ValueError(f"no column to fill in: {', '.join(sorted(strange))}")
-    with hold(path.parent):
+    with lock_run(path.parent):
         rows = list(_read_sheet(path))
         found = [row for row in rows if _key(row) == key]
         for row in found:
@@ -142,7 +142,9 @@ def answer_row(path: Path, key: tuple[str, str, str], answer: dict[str, str]) ->
     return bool(found)
 
 
-def write_review(path: Path, logs: dict[str, Iterator[Decision]], *, sample: int, seed: int, rulings: Rulings) -> int:
+def write_review(
+    path: Path, logs: dict[str, Iterator[Decision]], *, sample: int, seed: int, rulings: HumanDecisions
+) -> int:
     """Write the sheet, keeping what is filled in; returns how many cases wait for a ruling."""
     filled = rulings.filled()
     rows: dict[tuple[str, str, str], dict[str, str]] = {}
@@ -195,7 +197,7 @@ def _encode(rows: Iterable[dict[str, str]]) -> bytes:
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: guard(value) for name, value in row.items()} for row in rows)
+    writer.writerows({name: escape_formula(value) for name, value in row.items()} for row in rows)
     # With a byte-order mark, which spreadsheets need to see that it is UTF-8.
     return text.getvalue().encode("utf-8-sig")
 
@@ -211,7 +213,7 @@ def _read_sheet(path: Path) -> Iterator[dict[str, str]]:
     if missing:
         raise DataError(f"columns are missing: {', '.join(missing)}", file=path, remedy="keep the sheet's columns")
     for number, row in enumerate(reader, start=2):
-        plain = {name: unguard(row[name] or "").strip() for name in COLUMNS}
+        plain = {name: unescape_formula(row[name] or "").strip() for name in COLUMNS}
         for name, words in (("ruling", ("in", "out")), ("is_right", ("yes", "no"))):
             plain[name] = plain[name].lower()
             if plain[name] not in ("", *words):

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from medthink.core.errors import MedThinkError, UsageError, suggest
-from medthink.curate.ask import StageAsk, prompts_version
+from medthink.curate.ask import StageModel, prompts_version
 from medthink.curate.decision import StageResult
 from medthink.curate.draft import Draft, read_drafts
 from medthink.models.request import EXAMPLE_SCHEMA, Effort, Request, TextPart
@@ -123,7 +123,7 @@ class Stage(Generic[Settings]):
     def begin_pass(self) -> None:
         """Forget what was asked in an earlier pass over the cases: with batches there are several."""
 
-    async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:
+    async def decide(self, draft: Draft, ask: StageModel | None) -> StageResult:
         """Keep, change or drop the draft, or leave it open; `ask` is there when the settings name a model.
 
         A call without an answer raises `Unanswered`, which must not be caught: the case is then undecided.
@@ -187,7 +187,7 @@ def stage_type(name: str) -> type[Stage[Any]]:
     return found
 
 
-def read_settings(name: str, fields: dict[str, Any]) -> StageSettings:
+def read_stage_settings(name: str, fields: dict[str, Any]) -> StageSettings:
     """The settings of a stage from plain fields, or UsageError naming the one that is wrong."""
     kind = stage_type(name).settings_type
     known = kind.__struct_fields__

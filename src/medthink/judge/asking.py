@@ -9,25 +9,25 @@ import msgspec
 from msgspec.structs import replace
 
 from medthink.core.errors import Declined, UsageError
-from medthink.judge.judgement import DEFAULT_SIGHT, Evidence, Judgement, Setting, Sight, Unjudged, voice_of
+from medthink.judge.judgement import DEFAULT_SIGHT, Evidence, Judgement, JudgeSettings, Sight, Unjudged, model_identity
 from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import prompt_version, verdict_prompt
-from medthink.judge.units import Source, UnitKey, UnitSet
+from medthink.judge.units import UnitKey, UnitSet, UnitSource
 from medthink.models.request import EXAMPLE_SCHEMA, Effort, Reply, Request, TextPart
 from medthink.runs.batches.jobs import Batch
 from medthink.runs.calls.answerers import Answerer, refuse_unfit
-from medthink.runs.calls.asking import Desk
+from medthink.runs.calls.asking import LedgerCallMaker
 from medthink.runs.calls.budget import BudgetReached
 from medthink.runs.calls.forms import MAX_TRIES, FormAsker, open_form_answerer
 from medthink.runs.calls.opening import Calls, open_calls
 from medthink.runs.ledger.ledger import Ledger
-from medthink.runs.ledger.lock import hold
+from medthink.runs.ledger.lock import lock_run
 from medthink.runs.manifest import CallTerms
-from medthink.runs.prediction import Spent
-from medthink.runs.progress import Tracker
+from medthink.runs.prediction import CallCost
+from medthink.runs.progress import ProgressTracker
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.condition import Condition
-from medthink.workflow.forms import RULES, Fault, FormPrompt
+from medthink.workflow.forms import RULES, FormPrompt, ReplyFault
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
@@ -37,48 +37,56 @@ MAX_REPEATS = 1000
 Read = TypeVar("Read")
 
 
-class Heard(msgspec.Struct, Generic[Read], frozen=True, kw_only=True):
+class JudgeAnswer(msgspec.Struct, Generic[Read], frozen=True, kw_only=True):
     """The outcome of a judge's replies, and what they cost."""
 
     result: Read | Unjudged
     model: str
-    spent: tuple[Spent, ...]
+    spent: tuple[CallCost, ...]
 
 
-class Hearing:
+class Judge:
     """One judge: how it is asked, and which models it must not turn out to be."""
 
-    def __init__(self, desk: Desk[FormPrompt], setting: Setting, condition: Condition, barred: frozenset[str]) -> None:
+    def __init__(
+        self, desk: LedgerCallMaker[FormPrompt], setting: JudgeSettings, condition: Condition, barred: frozenset[str]
+    ) -> None:
         self.desk = desk
         self._asker = FormAsker(desk, example_request(setting), condition)
         self._barred = barred
 
     async def hear(
-        self, prompt: FormPrompt, read: Callable[[str], Read | Fault], *, case_id: int, repeat: int, rounds: int = 0
-    ) -> Heard[Read]:
+        self,
+        prompt: FormPrompt,
+        read: Callable[[str], Read | ReplyFault],
+        *,
+        case_id: int,
+        repeat: int,
+        rounds: int = 0,
+    ) -> JudgeAnswer[Read]:
         """Ask until a reply can be used; after the last try, its fault is recorded as the reason for no verdict.
 
         `rounds` counts how often the whole series of tries was made before.
         """
 
-        def read_reply(reply: Reply) -> Read | Fault:
+        def read_reply(reply: Reply) -> Read | ReplyFault:
             self._refuse_self(reply.model)
             _refuse_cut(reply)
             return read(reply.text)
 
         first = (rounds * MAX_REPEATS + repeat) * MAX_TRIES
         told = await self._asker.ask(prompt, read_reply, case_id=case_id, first_sample=first)
-        return Heard(result=_or_unjudged(told.result), model=told.model, spent=told.spent)
+        return JudgeAnswer(result=_or_unjudged(told.result), model=told.model, spent=told.spent)
 
     def _refuse_self(self, model: str) -> None:
-        if voice_of(model) in self._barred:
+        if model_identity(model) in self._barred:
             raise Declined(
                 f"{self.desk.answerer.spec} reports that it is {model}, the model being judged",
                 remedy="choose another judge, or add --allow-self",
             )
 
 
-def example_request(setting: Setting) -> Request:
+def example_request(setting: JudgeSettings) -> Request:
     """An almost empty request with the judges' settings, to see whether the provider accepts them."""
     return Request(
         parts=(TextPart("?"),),
@@ -97,9 +105,9 @@ def _refuse_cut(reply: Reply) -> None:
         raise Unanswered("refused", f"the judge's reply was {reply.stop}")
 
 
-def _or_unjudged(result: Read | Fault | Unanswered) -> Read | Unjudged:
+def _or_unjudged(result: Read | ReplyFault | Unanswered) -> Read | Unjudged:
     match result:
-        case Fault(kind=kind, complaint=complaint):
+        case ReplyFault(kind=kind, complaint=complaint):
             return Unjudged(kind, complaint)
         case Unanswered(state=("refused" | "truncated" | "failed") as state, detail=detail):
             return Unjudged(state, detail)
@@ -108,7 +116,7 @@ def _or_unjudged(result: Read | Fault | Unanswered) -> Read | Unjudged:
     return result
 
 
-class JudgeTerms(CallTerms, frozen=True, kw_only=True):
+class AskingSettings(CallTerms, frozen=True, kw_only=True):
     """Who judges, which parts of a case they see, the parameters of their calls, and the limits."""
 
     judges: tuple[str, ...]
@@ -119,9 +127,9 @@ class JudgeTerms(CallTerms, frozen=True, kw_only=True):
     use_schema: bool = True
 
     @property
-    def setting(self) -> Setting:
+    def setting(self) -> JudgeSettings:
         """How every judge of the session is asked."""
-        return Setting(
+        return JudgeSettings(
             sees=self.sees,
             effort=self.effort,
             temperature=self.temperature,
@@ -134,7 +142,7 @@ JUDGE_LEDGER = "judge.sqlite"
 BATCHES = "judge-batches"
 
 
-class BenchSession(msgspec.Struct, frozen=True, kw_only=True):
+class JudgesResult(msgspec.Struct, frozen=True, kw_only=True):
     """How a session of judges ended: the calls made, and what stopped it early, if anything.
 
     `warnings` are what a person should know but did not stop it. `jobs` are the batches its calls are waiting in.
@@ -146,7 +154,7 @@ class BenchSession(msgspec.Struct, frozen=True, kw_only=True):
     jobs: tuple[Batch, ...] = ()
 
 
-Ended = TypeVar("Ended", bound=BenchSession)
+Ended = TypeVar("Ended", bound=JudgesResult)
 
 
 def find_stop(ends: Iterable[BudgetReached | BaseException | None]) -> BudgetReached | None:
@@ -158,13 +166,13 @@ def find_stop(ends: Iterable[BudgetReached | BaseException | None]) -> BudgetRea
     return next((end for end in listed if isinstance(end, BudgetReached)), None)
 
 
-class Bench(NamedTuple):
+class Judges(NamedTuple):
     """The judges by spec, ready to be asked, and their calls."""
 
-    hearings: dict[str, Hearing]
+    hearings: dict[str, Judge]
     calls: Calls[FormPrompt]
 
-    async def work(self, ask_all: "Callable[[Bench], Awaitable[Ended]]") -> "Ended":
+    async def work(self, ask_all: "Callable[[Judges], Awaitable[Ended]]") -> "Ended":
         """Ask everything: once, or with batches, pass after pass until nothing is left to ask; the last pass counts."""
         sessions: list[Ended] = []
 
@@ -178,16 +186,16 @@ class Bench(NamedTuple):
 
 
 @asynccontextmanager
-async def open_bench(
+async def open_judges(
     folder: Path,
-    terms: JudgeTerms,
+    terms: AskingSettings,
     *,
     specs: Iterable[str],
-    tracker: Tracker,
+    tracker: ProgressTracker,
     transport: "Transport | None" = None,
     condition: Condition | None = None,
     barred: frozenset[str] = frozenset(),
-) -> AsyncIterator[Bench]:
+) -> AsyncIterator[Judges]:
     """Open the answerers under the folder's lock; `barred` are models that none of them may turn out to be."""
     answerers = [_open(spec, terms, transport) for spec in dict.fromkeys(specs)]
     try:
@@ -195,25 +203,25 @@ async def open_bench(
             one.on_wait(lambda detail: tracker.enter("waiting", detail))
             refuse_unfit(one, example_request(terms.setting), max_usd=terms.max_usd)
         places = max(one.concurrency for one in answerers)
-        with hold(folder), closing(Ledger(folder / JUDGE_LEDGER, places=places)) as ledger:
+        with lock_run(folder), closing(Ledger(folder / JUDGE_LEDGER, places=places)) as ledger:
             opened = open_calls(answerers, ledger, terms, spools=folder / BATCHES, tracker=tracker, transport=transport)
             async with opened as calls:
                 hearings = {
-                    spec: Hearing(desk, terms.setting, condition or Condition(), barred)
+                    spec: Judge(desk, terms.setting, condition or Condition(), barred)
                     for spec, desk in calls.desks.items()
                 }
-                yield Bench(hearings, calls)
+                yield Judges(hearings, calls)
     finally:
         for one in answerers:
             await one.close()
 
 
-def _open(spec: str, terms: JudgeTerms, transport: "Transport | None") -> Answerer[FormPrompt]:
+def _open(spec: str, terms: AskingSettings, transport: "Transport | None") -> Answerer[FormPrompt]:
     refusal = UsageError(f"{spec} is not a judge", remedy=f"the embedded judge is {RULES}")
     return open_form_answerer(spec, terms, ledger=JUDGE_LEDGER, refusal=refusal, transport=transport)
 
 
-def blank_judgement(key: UnitKey, judge: str, terms: JudgeTerms, *, repeat: int) -> Judgement:
+def blank_judgement(key: UnitKey, judge: str, terms: AskingSettings, *, repeat: int) -> Judgement:
     """A judgement not made yet."""
     case, sample, what = key
     return Judgement(
@@ -229,7 +237,7 @@ def blank_judgement(key: UnitKey, judge: str, terms: JudgeTerms, *, repeat: int)
 
 
 async def ask_verdicts(
-    hearing: Hearing, blank: Judgement, units: UnitSet, *, evidence: Evidence, source: Source, ledger: Ledger
+    hearing: Judge, blank: Judgement, units: UnitSet, *, evidence: Evidence, source: UnitSource, ledger: Ledger
 ) -> Judgement:
     """Ask for a verdict on every unit; the judgement holds the outcome and what it cost."""
     prompt = verdict_prompt(units, evidence, source)

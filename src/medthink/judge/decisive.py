@@ -14,7 +14,7 @@ from medthink.cases.case import Case
 from medthink.core.digest import digest_value
 from medthink.core.jsonio import read_stored_rows, write_jsonl
 from medthink.metrics.findings import compare_findings
-from medthink.workflow.forms import TEXT, Fault, ReplyForm, first_fault, list_of, object_of, one_of
+from medthink.workflow.forms import TEXT, ReplyFault, ReplyForm, first_fault, list_of, object_of, one_of
 from medthink.workflow.sentences import split_sentences
 
 DECISIVE_FILE = "decisive.jsonl"
@@ -77,26 +77,26 @@ def decisive_data(case: Case) -> dict[str, Any]:
     }
 
 
-def check_decisive(form: DecisiveForm, case: Case) -> tuple[DecisiveFinding, ...] | Fault:
+def check_decisive(form: DecisiveForm, case: Case) -> tuple[DecisiveFinding, ...] | ReplyFault:
     """The findings, or which rule they break."""
     if not _MIN_DECISIVE <= len(form.findings) <= MAX_DECISIVE:
-        return Fault("wrong_form", f"there must be {_MIN_DECISIVE} to {MAX_DECISIVE} findings")
+        return ReplyFault("wrong_form", f"there must be {_MIN_DECISIVE} to {MAX_DECISIVE} findings")
     if len({_fold(one.finding) for one in form.findings}) < len(form.findings):
-        return Fault("wrong_form", "a finding is listed twice")
+        return ReplyFault("wrong_form", "a finding is listed twice")
     faults = (_check_quoted(one, number, case) for number, one in enumerate(form.findings, start=1))
     found = tuple(DecisiveFinding(one.finding.strip(), one.where) for one in form.findings)
     return first_fault(faults) or found
 
 
-def _check_quoted(one: QuotedFinding, number: int, case: Case) -> Fault | None:
+def _check_quoted(one: QuotedFinding, number: int, case: Case) -> ReplyFault | None:
     """Why a finding may not be listed: it is not stated or not used in the expert's words, or it is the diagnosis."""
     used_in = f"{case.reference.discussion} {case.reference.answer_text}"
     if not one.finding.strip() or not _quotes(one.stated, _texts(case).get(one.where, "")):
-        return Fault("wrong_form", f'finding {number}: "stated" is not a quotation of the text named by "where"')
+        return ReplyFault("wrong_form", f'finding {number}: "stated" is not a quotation of the text named by "where"')
     if not _quotes(one.used, used_in):
-        return Fault("wrong_form", f'finding {number}: "used" is not a quotation of the discussion or diagnosis')
+        return ReplyFault("wrong_form", f'finding {number}: "used" is not a quotation of the discussion or diagnosis')
     if _quotes(case.reference.answer_text, one.finding):
-        return Fault("contradictory", f"finding {number} is the diagnosis")
+        return ReplyFault("contradictory", f"finding {number} is the diagnosis")
     return None
 
 

@@ -10,10 +10,16 @@ from medthink.cases.case import Case
 from medthink.cases.slices import Slices
 from medthink.core.errors import DataError, UsageError
 from medthink.core.jsonio import read_jsonl, write_jsonl
-from medthink.judge.judgement import PANEL, SIGHTS, Judgement, Seat, Setting, UnitVerdict, voice_of
+from medthink.judge.judgement import PANEL, SIGHTS, JudgeConfig, Judgement, JudgeSettings, UnitVerdict, model_identity
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.kind import Label
-from medthink.judge.scores import SeatScores, by_seat, disagreement, majority, mean_of
+from medthink.judge.scores import (
+    JudgeConfigScores,
+    by_judge_config,
+    clustered_mean,
+    majority_label,
+    pairwise_disagreement,
+)
 from medthink.judge.units import UnitKey, UnitSet, read_units
 from medthink.runs.prediction import Prediction
 from medthink.runs.run import Run
@@ -59,7 +65,7 @@ def _read(value: Any) -> Judgement:
     return msgspec.structs.replace(judgement, verdicts=KINDS[judgement.what].read_stored(verdicts))
 
 
-class Division(msgspec.Struct, frozen=True, kw_only=True):
+class PanelVote(msgspec.Struct, frozen=True, kw_only=True):
     """How the judgements of one unit are divided; `majority` is None where no label has more than half."""
 
     id: str
@@ -68,7 +74,7 @@ class Division(msgspec.Struct, frozen=True, kw_only=True):
     disagreement: float
 
 
-def divide(judgements: Iterable[Judgement]) -> tuple[Division, ...]:
+def count_votes(judgements: Iterable[Judgement]) -> tuple[PanelVote, ...]:
     """How judgements of the same prediction are divided over each of its units."""
     labels: dict[str, list[Label]] = {}
     for one in judgements:
@@ -78,12 +84,14 @@ def divide(judgements: Iterable[Judgement]) -> tuple[Division, ...]:
             if label is not None:
                 labels.setdefault(verdict.id, []).append(label)
     return tuple(
-        Division(id=unit, judgements=len(given), majority=majority(given), disagreement=disagreement(given))
+        PanelVote(
+            id=unit, judgements=len(given), majority=majority_label(given), disagreement=pairwise_disagreement(given)
+        )
         for unit, given in labels.items()
     )
 
 
-def seat_panel(judgements: Iterable[Judgement]) -> list[Judgement]:
+def panel_judgements(judgements: Iterable[Judgement]) -> list[Judgement]:
     """One judgement for each prediction by the majority of its judges, item by item.
 
     A panel has two or more voices that gave verdicts; a model is one voice, however often and with whatever settings it
@@ -95,7 +103,7 @@ def seat_panel(judgements: Iterable[Judgement]) -> list[Judgement]:
     for one in sorted(judgements, key=lambda one: one.order):
         if one.repeat or one.seat.is_smoke_test:
             continue
-        voice = voice_of(one.model) or voice_of(one.judge)
+        voice = model_identity(one.model) or model_identity(one.judge)
         _take(groups.setdefault(one.key, {}), voice, one)
         if one.state == "ok":
             voices.setdefault(one.what, {}).setdefault(voice, []).append(one)
@@ -113,15 +121,15 @@ def _take(group: dict[str, Judgement], voice: str, one: Judgement) -> None:
         group[voice] = one
 
 
-def _seat(voices: dict[str, list[Judgement]]) -> Seat:
+def _seat(voices: dict[str, list[Judgement]]) -> JudgeConfig:
     """The panel as one seat, even if some of its judges judged fewer predictions than others."""
     members = [one for found in voices.values() for one in found]
     sees = {sight for one in members for sight in one.setting.sees}
-    setting = Setting(sees=tuple(sight for sight in SIGHTS if sight in sees))
-    return Seat(judge=PANEL, setting=setting, prompt=min(one.prompt for one in members))
+    setting = JudgeSettings(sees=tuple(sight for sight in SIGHTS if sight in sees))
+    return JudgeConfig(judge=PANEL, setting=setting, prompt=min(one.prompt for one in members))
 
 
-def _vote(group: dict[str, Judgement], seat: Seat, *, size: int) -> Judgement:
+def _vote(group: dict[str, Judgement], seat: JudgeConfig, *, size: int) -> Judgement:
     first = next(iter(group.values()))
     blank = Judgement(
         case=first.case,
@@ -166,10 +174,10 @@ class JudgedRun(msgspec.Struct, frozen=True, kw_only=True):
 class JudgedScores(msgspec.Struct, frozen=True, kw_only=True):
     """The scores of every seat by kind, the panel of all judges among them where there are several.
 
-    `disagreement` is, by kind, the mean share of pairs of judges that differ on a unit; `divisions` gives it by unit.
+    `disagreement` is, by kind, the mean share of pairs of judges that differ on a unit; `panel_votes` gives it by unit.
     """
 
-    kinds: dict[str, tuple[SeatScores, ...]]
+    kinds: dict[str, tuple[JudgeConfigScores, ...]]
     disagreement: dict[str, Measured]
 
     def __getitem__(self, what: str) -> tuple[Any, ...]:
@@ -203,11 +211,12 @@ def load_judged(path: Path, cases: Mapping[int, Case]) -> JudgedRun:
 
 def score_judged(run: JudgedRun, slices: Slices) -> JudgedScores:
     """Every score that the run's judgements allow, seat by seat."""
-    rows = [*run.judgements, *seat_panel(run.judgements)]
+    rows = [*run.judgements, *panel_judgements(run.judgements)]
     return JudgedScores(
         kinds={
             name: tuple(
-                kind.score_with_slices(group, run.units, run.rights, slices) for group in by_seat(rows, name).values()
+                kind.score_with_slices(group, run.units, run.rights, slices)
+                for group in by_judge_config(rows, name).values()
             )
             for name, kind in KINDS.items()
         },
@@ -215,20 +224,20 @@ def score_judged(run: JudgedRun, slices: Slices) -> JudgedScores:
     )
 
 
-def divisions(run: JudgedRun) -> dict[UnitKey, tuple[Division, ...]]:
+def panel_votes(run: JudgedRun) -> dict[UnitKey, tuple[PanelVote, ...]]:
     """How the judges are divided on every unit that two or more have judged; each judge's first reply counts."""
     groups: dict[UnitKey, list[Judgement]] = {}
     for one in run.judgements:
         if one.state == "ok" and one.repeat == 0 and not one.seat.is_smoke_test:
             groups.setdefault(one.key, []).append(one)
-    return {key: divide(group) for key, group in sorted(groups.items()) if len(group) > 1}
+    return {key: count_votes(group) for key, group in sorted(groups.items()) if len(group) > 1}
 
 
 def _disagreement(run: JudgedRun, what: str) -> Measured | None:
-    divided = [(key[0], one.disagreement) for key, units in divisions(run).items() if key[2] == what for one in units]
+    divided = [(key[0], one.disagreement) for key, units in panel_votes(run).items() if key[2] == what for one in units]
     if not divided:
         return None
-    return mean_of(((case, share) for case, share in divided), within=(0, 1))
+    return clustered_mean(((case, share) for case, share in divided), within=(0, 1))
 
 
 def _is_right(prediction: Prediction, case: Case) -> bool | None:

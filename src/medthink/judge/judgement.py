@@ -122,7 +122,7 @@ PANEL = "panel"
 JudgedState = Literal["ok", "unjudged", "absent"]
 
 
-class Setting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a judge is asked: what it sees of the case, and the parameters of the calls."""
 
     sees: tuple[Sight, ...]
@@ -132,11 +132,11 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     use_schema: bool = True
 
 
-class Seat(msgspec.Struct, frozen=True, kw_only=True):
+class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Who judges, how, and with which prompt; judgements of one seat may be counted together."""
 
     judge: str
-    setting: Setting
+    setting: JudgeSettings
     prompt: str
 
     @property
@@ -173,7 +173,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     state: JudgedState
     why: UnjudgedKind | None = None
     detail: str = ""
-    setting: Setting
+    setting: JudgeSettings
     prompt: str
     model: str = ""
     images: int | None = None
@@ -191,9 +191,9 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return (self.case, self.sample, self.what)
 
     @property
-    def seat(self) -> Seat:
+    def seat(self) -> JudgeConfig:
         """Who judged, how, and with which prompt."""
-        return Seat(judge=self.judge, setting=self.setting, prompt=self.prompt)
+        return JudgeConfig(judge=self.judge, setting=self.setting, prompt=self.prompt)
 
     @property
     def order(self) -> tuple[object, ...]:
@@ -202,16 +202,16 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return (self.case, self.sample, self.what, self.judge, setting, self.prompt, self.repeat)
 
 
-def label_seats(judgements: Iterable[Judgement]) -> dict[Seat, str]:
+def label_judges(judgements: Iterable[Judgement]) -> dict[JudgeConfig, str]:
     """A short label for every seat that gave verdicts, with the images that were really attached."""
-    groups: dict[Seat, list[Judgement]] = {}
+    groups: dict[JudgeConfig, list[Judgement]] = {}
     for one in judgements:
         if one.state == "ok":
             groups.setdefault(one.seat, []).append(one)
     return {seat: seat.label(_tell_images(seat, rows)) for seat, rows in groups.items()}
 
 
-def _tell_images(seat: Seat, rows: Sequence[Judgement]) -> str | None:
+def _tell_images(seat: JudgeConfig, rows: Sequence[Judgement]) -> str | None:
     """Whether images were attached, or to how many judgements; None where that was not recorded."""
     if "images" not in seat.setting.sees or any(row.images is None for row in rows):
         return None
@@ -221,7 +221,7 @@ def _tell_images(seat: Seat, rows: Sequence[Judgement]) -> str | None:
     return f"images attached to {attached:,} of {len(rows):,}"
 
 
-def name_seats(labels: Mapping[Seat, str]) -> dict[Seat, str]:
+def name_judges(labels: Mapping[JudgeConfig, str]) -> dict[JudgeConfig, str]:
     """A distinct name for each seat."""
     given = list(labels.values())
     return {
@@ -240,7 +240,7 @@ _TAIL = re.compile(r"(?:[-:](?:latest|preview|exp|instruct|chat|it))+$")
 _MARKS = re.compile(r"[\s_.]+")
 
 
-def voice_of(name: str) -> str:
+def model_identity(name: str) -> str:
     """A model's name without provider, organisation, date, tag and spelling; "" where there is none."""
     last = name.strip().lower().rstrip("/").rpartition("/")[2]
     plain = _MARKS.sub("-", _DATE.sub("", last))

@@ -11,7 +11,7 @@ from medthink.judge.edits.harmless import reword_text
 from medthink.judge.judgement import Evidence
 from medthink.judge.kinds import KINDS
 from medthink.judge.rubric import SECTIONS, load_rubric
-from medthink.judge.units import NOT_SHOWN, Source, UnitSet
+from medthink.judge.units import NOT_SHOWN, UnitSet, UnitSource
 from medthink.workflow.forms import TEXT, FormPrompt, PromptFiles, form_schema, list_of
 
 SPLIT = "split"
@@ -21,7 +21,7 @@ _FILES = PromptFiles(Path(__file__).parent / "prompts")
 _WITH_IMAGES = " The images of the case come first; look at them yourself before you believe a text about them."
 
 
-def split_prompt(source: Source) -> FormPrompt:
+def split_prompt(source: UnitSource) -> FormPrompt:
     """Ask for the atomic steps of a text."""
     ((name, text),) = source.parts.items()
     return _FILES.prompt(
@@ -44,7 +44,7 @@ def decisive_prompt(case: Case) -> FormPrompt:
     )
 
 
-def reword_prompt(source: Source) -> FormPrompt:
+def reword_prompt(source: UnitSource) -> FormPrompt:
     """Ask for a text in other words."""
     return _FILES.prompt(
         REWORD,
@@ -55,7 +55,7 @@ def reword_prompt(source: Source) -> FormPrompt:
     )
 
 
-def verdict_prompt(units: UnitSet, evidence: Evidence, source: Source) -> FormPrompt:
+def verdict_prompt(units: UnitSet, evidence: Evidence, source: UnitSource) -> FormPrompt:
     """Ask for one verdict per unit; `source` is the whole text that the units are from."""
     kind, names = KINDS[units.what], evidence.names()
     images = [part for number, image in enumerate(evidence.images, start=1) for part in (f"Image {number}:", image)]
@@ -81,7 +81,7 @@ def prompt_version(kind: str) -> str:
     return digest_value([_FILES.read("system"), _FILES.read(kind), load_rubric().version()])
 
 
-def _data(units: UnitSet, evidence: Evidence, source: Source) -> dict[str, Any]:
+def _data(units: UnitSet, evidence: Evidence, source: UnitSource) -> dict[str, Any]:
     author: dict[str, Any] = {"answer": source.answer} if source.answer else {}
     return {
         "case": evidence.data(),

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from medthink.judge.judgement import Judgement, Seat
+from medthink.judge.judgement import JudgeConfig, Judgement
 from medthink.judge.units import UnitKey, UnitSet
 from medthink.stats import Measured, Undefined, mean_interval, rate_interval
 
@@ -63,16 +63,16 @@ class JudgedSlice(msgspec.Struct, frozen=True, kw_only=True):
     slicing: str
     value: str
     cases: int
-    scores: "SeatScores"
+    scores: "JudgeConfigScores"
 
 
-class SeatScores(msgspec.Struct, frozen=True, kw_only=True):
+class JudgeConfigScores(msgspec.Struct, frozen=True, kw_only=True):
     """What every kind of judging reports for a seat; each kind adds its own figures.
 
     `ties` counts the items on which a panel is divided.
     """
 
-    seat: Seat
+    seat: JudgeConfig
     label: str
     is_smoke_test: bool
     coverage: Coverage
@@ -100,22 +100,22 @@ class ScoreTable(msgspec.Struct, frozen=True, kw_only=True):
     in_report: bool = True
 
 
-def by_seat(judgements: Iterable[Judgement], what: str) -> dict[Seat, list[Judgement]]:
+def by_judge_config(judgements: Iterable[Judgement], what: str) -> dict[JudgeConfig, list[Judgement]]:
     """The judgements of one kind, by who made them and how, in the order of their labels."""
-    groups: dict[Seat, list[Judgement]] = {}
+    groups: dict[JudgeConfig, list[Judgement]] = {}
     for one in judgements:
         if one.what == what:
             groups.setdefault(one.seat, []).append(one)
     return dict(sorted(groups.items(), key=lambda item: (item[0].label(), item[0].prompt)))
 
 
-def rate_of(pairs: Iterable[tuple[int, bool]]) -> Measured:
+def clustered_rate(pairs: Iterable[tuple[int, bool]]) -> Measured:
     """The share of hits among (case, hit) pairs, with the pairs of a case as one cluster."""
     rows = list(pairs)
     return rate_interval([hit for _, hit in rows], clusters=[case for case, _ in rows])
 
 
-def mean_of(pairs: Iterable[tuple[int, float]], *, within: tuple[float, float]) -> Measured:
+def clustered_mean(pairs: Iterable[tuple[int, float]], *, within: tuple[float, float]) -> Measured:
     """The mean of (case, value) pairs, with the pairs of a case as one cluster; its interval stays on the scale."""
     rows = list(pairs)
     found = mean_interval([value for _, value in rows], clusters=[case for case, _ in rows])
@@ -127,7 +127,7 @@ def mean_of(pairs: Iterable[tuple[int, float]], *, within: tuple[float, float]) 
 Chosen = TypeVar("Chosen", bound=Hashable)
 
 
-def majority(labels: Sequence[Chosen]) -> Chosen | None:
+def majority_label(labels: Sequence[Chosen]) -> Chosen | None:
     """The label that more than half give, or None."""
     for label, count in Counter(labels).most_common(1):
         if 2 * count > len(labels):
@@ -135,7 +135,7 @@ def majority(labels: Sequence[Chosen]) -> Chosen | None:
     return None
 
 
-def disagreement(labels: Sequence[Hashable]) -> float:
+def pairwise_disagreement(labels: Sequence[Hashable]) -> float:
     """The share of pairs of votes that differ."""
     pairs = list(combinations(labels, 2))
     return sum(a != b for a, b in pairs) / len(pairs) if pairs else 0.0

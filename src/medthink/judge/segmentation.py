@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from medthink.cases.case import Case
 from medthink.core.errors import UsageError
-from medthink.judge.asking import Hearing
+from medthink.judge.asking import Judge
 from medthink.judge.decisive import (
     DecisiveFinding,
     DecisiveForm,
@@ -19,18 +19,18 @@ from medthink.judge.decisive import (
 from medthink.judge.judgement import Unjudged
 from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import decisive_prompt, split_prompt
-from medthink.judge.units import SENTENCES, Source, Unit, UnitKey, UnitSet, split_source, unit_set
-from medthink.metrics.findings.lexicon import Token, content_tokens, name_class
+from medthink.judge.units import SENTENCES, Unit, UnitKey, UnitSet, UnitSource, split_source, unit_set
+from medthink.metrics.findings.lexicon import Token, content_words, name_class
 from medthink.runs.calls.budget import BudgetReached
-from medthink.runs.engine import work_through
-from medthink.workflow.forms import RULES, Fault, ReplyForm, read_form
+from medthink.runs.engine import run_cases
+from medthink.workflow.forms import RULES, ReplyFault, ReplyForm, read_form
 from medthink.workflow.sentences import Span
 
 
-class Lister:
+class DecisiveListMaker:
     """Makes the missing lists; the list of an unchanged case stays as it is, edited or not."""
 
-    def __init__(self, hearing: Hearing, kept: Mapping[int, DecisiveList]) -> None:
+    def __init__(self, hearing: Judge, kept: Mapping[int, DecisiveList]) -> None:
         self._hearing = hearing
         self._kept = kept
 
@@ -41,7 +41,7 @@ class Lister:
         async def handle(case: Case) -> None:
             lists[case.id] = await self._list(case)
 
-        stop = await work_through(cases, handle, workers=self._hearing.desk.answerer.concurrency)
+        stop = await run_cases(cases, handle, workers=self._hearing.desk.answerer.concurrency)
         return lists, stop
 
     async def _list(self, case: Case) -> DecisiveList | Unjudged:
@@ -53,9 +53,9 @@ class Lister:
             return list_by_rule(case)
         prompt = decisive_prompt(case)
 
-        def read(text: str) -> tuple[DecisiveFinding, ...] | Fault:
+        def read(text: str) -> tuple[DecisiveFinding, ...] | ReplyFault:
             form = read_form(text, DecisiveForm, prompt.call)
-            return form if isinstance(form, Fault) else check_decisive(form, case)
+            return form if isinstance(form, ReplyFault) else check_decisive(form, case)
 
         heard = await self._hearing.hear(prompt, read, case_id=case.id, repeat=0)
         if not isinstance(heard.result, Unjudged):
@@ -77,7 +77,7 @@ class SplitForm(ReplyForm, frozen=True):
     steps: tuple[str, ...]
 
 
-def place_steps(form: SplitForm, source: Source) -> tuple[Unit, ...] | Fault:
+def align_steps(form: SplitForm, source: UnitSource) -> tuple[Unit, ...] | ReplyFault:
     """The steps as units of the text, or why they are not a cut of it.
 
     Steps must repeat the text's content words in order, so none can drop a negation, a side, a number or a qualifier.
@@ -87,40 +87,40 @@ def place_steps(form: SplitForm, source: Source) -> tuple[Unit, ...] | Fault:
     if fault is not None:
         return fault
     ((part, text),) = source.parts.items()
-    tokens = content_tokens(text)
+    tokens = content_words(text)
     ends: list[int] = []
     for number, step in enumerate(form.steps, start=1):
         place = ends[-1] if ends else 0
-        words = [token.word for token in content_tokens(step)]
+        words = [token.word for token in content_words(step)]
         fault = _compare(words, tokens[place:], number)
         if fault is not None:
             return fault
         ends.append(place + len(words))
     if ends[-1] < len(tokens):
         kind = name_class(tokens[ends[-1]].word)
-        return Fault("wrong_form", f"the steps leave out the end of the text, first {kind}")
+        return ReplyFault("wrong_form", f"the steps leave out the end of the text, first {kind}")
     return tuple(source.unit(part, span) for span in _spans(text, tokens, ends))
 
 
-def _check_count(form: SplitForm, source: Source) -> Fault | None:
+def _check_count(form: SplitForm, source: UnitSource) -> ReplyFault | None:
     if not form.steps:
-        return Fault("wrong_form", "there must be at least one step")
+        return ReplyFault("wrong_form", "there must be at least one step")
     if len(form.steps) > source.max_units:
-        return Fault("wrong_form", f"there were {len(form.steps)} steps; at most {source.max_units} are allowed")
+        return ReplyFault("wrong_form", f"there were {len(form.steps)} steps; at most {source.max_units} are allowed")
     return None
 
 
-def _compare(words: Sequence[str], tokens: Sequence[Token], number: int) -> Fault | None:
+def _compare(words: Sequence[str], tokens: Sequence[Token], number: int) -> ReplyFault | None:
     """Why the step does not say what the text says from here on; None if it does."""
     if not words:
-        return Fault("wrong_form", f"step {number} says nothing")
+        return ReplyFault("wrong_form", f"step {number} says nothing")
     for word, token in zip(words, tokens, strict=False):
         if word != token.word:
-            return Fault(
+            return ReplyFault(
                 "wrong_form", f"step {number} does not keep to the text: it drops or changes {_kind(word, token)}"
             )
     if len(words) > len(tokens):
-        return Fault("wrong_form", f"step {number} says more than the text")
+        return ReplyFault("wrong_form", f"step {number} says more than the text")
     return None
 
 
@@ -150,29 +150,31 @@ def _trim(text: str, start: int, end: int) -> Span:
     return Span(start + len(piece) - len(piece.lstrip()), end - (len(piece) - len(piece.rstrip())))
 
 
-class Cutter:
+class Segmenter:
     """Cuts what was not cut before; earlier cuts stay as they are, because verdicts and labels refer to them."""
 
     def __init__(
-        self, hearings: Mapping[str, Hearing], kept: Mapping[UnitKey, UnitSet], *, asked: str | None, default: str
+        self, hearings: Mapping[str, Judge], kept: Mapping[UnitKey, UnitSet], *, asked: str | None, default: str
     ) -> None:
         self._hearings = hearings
         self._kept = kept
         self._splitter = _choose(kept, asked, default)
 
-    async def cut(self, sources: Iterable[Source]) -> tuple[dict[UnitKey, UnitSet | Unjudged], BudgetReached | None]:
+    async def cut(
+        self, sources: Iterable[UnitSource]
+    ) -> tuple[dict[UnitKey, UnitSet | Unjudged], BudgetReached | None]:
         """The units of every source, in its order; a source that could not be cut this time has none."""
         sets: dict[UnitKey, UnitSet | Unjudged] = {}
 
-        async def handle(source: Source) -> None:
+        async def handle(source: UnitSource) -> None:
             sets[source.key] = await self._cut_one(source)
 
         hearing = self._hearings.get(self._splitter)
         workers = hearing.desk.answerer.concurrency if hearing else 1
-        stop = await work_through(sources, handle, workers=workers)
+        stop = await run_cases(sources, handle, workers=workers)
         return dict(sorted(sets.items())), stop
 
-    async def _cut_one(self, source: Source) -> UnitSet | Unjudged:
+    async def _cut_one(self, source: UnitSource) -> UnitSet | Unjudged:
         kept = self._kept.get(source.key)
         if kept is not None and kept.texts == source.digest():
             return kept
@@ -180,12 +182,12 @@ class Cutter:
             return split_source(source)
         return await self._ask(source, self._hearing())
 
-    async def _ask(self, source: Source, hearing: Hearing) -> UnitSet | Unjudged:
+    async def _ask(self, source: UnitSource, hearing: Judge) -> UnitSet | Unjudged:
         prompt = split_prompt(source)
 
-        def read(text: str) -> tuple[Unit, ...] | Fault:
+        def read(text: str) -> tuple[Unit, ...] | ReplyFault:
             form = read_form(text, SplitForm, prompt.call)
-            return form if isinstance(form, Fault) else place_steps(form, source)
+            return form if isinstance(form, ReplyFault) else align_steps(form, source)
 
         heard = await hearing.hear(prompt, read, case_id=source.case, repeat=0)
         if not isinstance(heard.result, Unjudged):
@@ -197,7 +199,7 @@ class Cutter:
         detail = f"{heard.result.kind}: {heard.result.detail}"
         return unit_set(source, units, splitter=self._splitter, is_fallback=True, detail=detail)
 
-    def _hearing(self) -> Hearing:
+    def _hearing(self) -> Judge:
         if self._splitter not in self._hearings:
             raise UsageError(
                 f"the run's steps were cut by {self._splitter}, and some texts are not cut yet",

@@ -10,14 +10,14 @@ from msgspec.structs import replace
 from medthink.cases.slices import slice_cases
 from medthink.core.errors import UsageError
 from medthink.judge.asking import (
-    Bench,
-    BenchSession,
-    Hearing,
-    JudgeTerms,
+    AskingSettings,
+    Judge,
+    Judges,
+    JudgesResult,
     ask_verdicts,
     blank_judgement,
     find_stop,
-    open_bench,
+    open_judges,
 )
 from medthink.judge.decisive import DecisiveList, read_decisive, write_decisive
 from medthink.judge.judged import (
@@ -28,17 +28,17 @@ from medthink.judge.judged import (
     score_judged,
     write_judgements,
 )
-from medthink.judge.judgement import Judgement, Sight, Unjudged, gather_evidence, voice_of
+from medthink.judge.judgement import Judgement, Sight, Unjudged, gather_evidence, model_identity
 from medthink.judge.kinds import KINDS
-from medthink.judge.segmentation import Cutter, Lister
-from medthink.judge.units import SENTENCES, Source, UnitKey, UnitSet, read_units, write_units
+from medthink.judge.segmentation import DecisiveListMaker, Segmenter
+from medthink.judge.units import SENTENCES, UnitKey, UnitSet, UnitSource, read_units, write_units
 from medthink.models.request import Effort
 from medthink.runs.calls.budget import BudgetReached
-from medthink.runs.engine import run_to_end, work_through
+from medthink.runs.engine import run_cases, run_to_end
 from medthink.runs.ledger.ledger import Ledger
-from medthink.runs.ledger.queries import ImageDoubts, count_image_doubts
+from medthink.runs.ledger.queries import ImageTokenWarnings, count_image_warnings
 from medthink.runs.manifest import Manifest
-from medthink.runs.progress import RunListener, Tracker
+from medthink.runs.progress import ProgressTracker, RunListener
 from medthink.runs.run import Run, RunOrPath, path_of
 from medthink.workflow.forms import RULES
 from medthink.workflow.view import Showing
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from medthink.models.transport import Transport
 
 
-class JudgeOrder(JudgeTerms, frozen=True, kw_only=True):
+class JudgeSpec(AskingSettings, frozen=True, kw_only=True):
     """The parameters of a session; the command line's flags map one to one onto these fields.
 
     `what` is by default what the run's task gives; `splitter` the model that cuts rationales into steps, by default the
@@ -65,7 +65,7 @@ class JudgeOrder(JudgeTerms, frozen=True, kw_only=True):
     benchmark: Path | None = None
 
 
-class JudgeSession(BenchSession, frozen=True, kw_only=True):
+class JudgeSession(JudgesResult, frozen=True, kw_only=True):
     """How a session ended: the run and all its judgements.
 
     `image_doubts` counts replies with too few input tokens for their images: the server may ignore images.
@@ -73,11 +73,11 @@ class JudgeSession(BenchSession, frozen=True, kw_only=True):
 
     run: Run
     judgements: tuple[Judgement, ...]
-    image_doubts: ImageDoubts
+    image_doubts: ImageTokenWarnings
 
 
 def judge_run(
-    order: JudgeOrder, *, transport: "Transport | None" = None, listener: RunListener | None = None
+    order: JudgeSpec, *, transport: "Transport | None" = None, listener: RunListener | None = None
 ) -> JudgeSession:
     """Judge a run, or continue where an earlier session stopped; nothing is judged twice."""
     return run_to_end(_Worker(order, transport, listener).work())
@@ -86,10 +86,10 @@ def judge_run(
 class _Worker:
     """The state of one session while it works."""
 
-    def __init__(self, order: JudgeOrder, transport: "Transport | None", listener: RunListener | None) -> None:
+    def __init__(self, order: JudgeSpec, transport: "Transport | None", listener: RunListener | None) -> None:
         self._order = order
         self._transport = transport
-        self._tracker = Tracker(listener)
+        self._tracker = ProgressTracker(listener)
         self._tracker.counts.unit = "judgements"
         self._run = Run(order.run)
         _refuse_swapped(self._run.manifest)
@@ -105,9 +105,9 @@ class _Worker:
         """Run the session under the run's lock."""
         order, manifest = self._order, self._run.manifest
         reported = manifest.progress.reported_models if manifest.progress else ()
-        barred = frozenset() if order.allow_self else frozenset(map(voice_of, reported))
+        barred = frozenset() if order.allow_self else frozenset(map(model_identity, reported))
         splitters = [order.splitter] if order.splitter not in (None, SENTENCES, RULES) else []
-        bench = open_bench(
+        bench = open_judges(
             order.run,
             order,
             specs=[*order.judges, *splitters],
@@ -119,7 +119,7 @@ class _Worker:
         async with bench as opened:
             return await opened.work(self._judge_all)
 
-    async def _judge_all(self, bench: Bench) -> JudgeSession:
+    async def _judge_all(self, bench: Judges) -> JudgeSession:
         hearings = bench.hearings
         self._made.clear()
         self._tracker.begin_pass()
@@ -141,7 +141,7 @@ class _Worker:
             judgements=tuple(judgements),
             stopped_by=find_stop([short, stop, *ends]),
             calls_made=bench.calls.made,
-            image_doubts=count_image_doubts(bench.calls.ledger),
+            image_doubts=count_image_warnings(bench.calls.ledger),
             warnings=tuple(self._tracker.counts.warnings),
         )
 
@@ -154,21 +154,21 @@ class _Worker:
         )
 
     async def _list_decisive(
-        self, hearings: dict[str, Hearing]
+        self, hearings: dict[str, Judge]
     ) -> tuple[dict[int, DecisiveList], dict[int, Unjudged], BudgetReached | None]:
         """The lists of decisive findings, why some cases have none yet, and what stopped the listing."""
         if not any(KINDS[what].uses_decisive for what in self._whats):
             return {}, {}, None
         kept = read_decisive(self._order.run)
         cases = [self._benchmark.case(number) for number in sorted({one.case for one in self._run.predictions()})]
-        made, stop = await Lister(hearings[self._order.judges[0]], kept).make(cases)
+        made, stop = await DecisiveListMaker(hearings[self._order.judges[0]], kept).make(cases)
         lists = {case: one for case, one in made.items() if isinstance(one, DecisiveList)}
         write_decisive(self._order.run, kept | lists)
         failed = {case: one for case, one in made.items() if isinstance(one, Unjudged)}
         missing = Unjudged("unsplit", "its decisive findings are not listed yet")
         return lists, {one.id: failed.get(one.id, missing) for one in cases if one.id not in lists}, stop
 
-    def _read_sources(self, lists: dict[int, DecisiveList]) -> dict[UnitKey, Source]:
+    def _read_sources(self, lists: dict[int, DecisiveList]) -> dict[UnitKey, UnitSource]:
         run = self._run.manifest.digest()
         found = [
             KINDS[what].source(one, self._benchmark.case(one.case), run, lists.get(one.case))
@@ -181,7 +181,7 @@ class _Worker:
             raise _nothing_to_judge(self._whats)
         return {source.key: source for source in found}
 
-    def _pair_up(self, what: str, run: str) -> Iterator[Source]:
+    def _pair_up(self, what: str, run: str) -> Iterator[UnitSource]:
         """Each prediction of this run with those of every other run on the same case."""
         for other in self._others:
             theirs = {one.case: one for one in other.predictions() if one.sample == 0}
@@ -192,19 +192,19 @@ class _Worker:
                     yield from KINDS[what].pair_sources(own, theirs[own.case], run=run, other_run=name, against=against)
 
     async def _cut(
-        self, hearings: dict[str, Hearing], sources: dict[UnitKey, Source]
+        self, hearings: dict[str, Judge], sources: dict[UnitKey, UnitSource]
     ) -> tuple[dict[UnitKey, UnitSet | Unjudged], BudgetReached | None]:
         kept = read_units(self._order.run)
-        cutter = Cutter(hearings, kept, asked=self._order.splitter, default=self._order.judges[0])
+        cutter = Segmenter(hearings, kept, asked=self._order.splitter, default=self._order.judges[0])
         sets, stop = await cutter.cut(sources.values())
         write_units(self._order.run, kept | {key: one for key, one in sets.items() if isinstance(one, UnitSet)})
         return sets, stop
 
     async def _judge_by(
         self,
-        hearing: Hearing,
+        hearing: Judge,
         sets: dict[UnitKey, UnitSet | Unjudged],
-        sources: dict[UnitKey, Source],
+        sources: dict[UnitKey, UnitSource],
         ledger: Ledger,
     ) -> BudgetReached | None:
         async def judge(work: tuple[UnitKey, int]) -> None:
@@ -214,10 +214,10 @@ class _Worker:
             self._tracker.counts.states[judgement.state] += 1
 
         work = ((key, repeat) for key in sets for repeat in range(self._order.repeats))
-        return await work_through(work, judge, workers=hearing.desk.answerer.concurrency)
+        return await run_cases(work, judge, workers=hearing.desk.answerer.concurrency)
 
     async def _judge(
-        self, hearing: Hearing, source: Source, units: UnitSet | Unjudged, *, repeat: int, ledger: Ledger
+        self, hearing: Judge, source: UnitSource, units: UnitSet | Unjudged, *, repeat: int, ledger: Ledger
     ) -> Judgement:
         blank = blank_judgement(source.key, hearing.desk.answerer.spec, self._order, repeat=repeat)
         if isinstance(units, Unjudged):
@@ -242,12 +242,12 @@ class _Worker:
         return known.round + 1 if is_due else known.round
 
 
-def refuse_self(order: JudgeOrder, manifest: Manifest) -> None:
+def refuse_self(order: JudgeSpec, manifest: Manifest) -> None:
     """Raise UsageError if a judge or the splitter is the judged model, however its name is spelled."""
     reported = manifest.progress.reported_models if manifest.progress else ()
-    judged = {voice_of(name) for name in (manifest.model, *reported)} - {""}
+    judged = {model_identity(name) for name in (manifest.model, *reported)} - {""}
     for spec in (*order.judges, *([order.splitter] if order.splitter else [])):
-        if voice_of(spec) in judged and not order.allow_self:
+        if model_identity(spec) in judged and not order.allow_self:
             raise UsageError(
                 f"{spec} would judge itself: the run is by {manifest.model}",
                 remedy="choose another judge, or add --allow-self",
@@ -260,7 +260,7 @@ def _kinds_of(task: str, *, is_pairwise: bool) -> tuple[str, ...]:
     return tuple(name for name, kind in KINDS.items() if task in kind.tasks)
 
 
-def open_others(order: JudgeOrder, manifest: Manifest, whats: tuple[str, ...]) -> tuple[Run, ...]:
+def open_others(order: JudgeSpec, manifest: Manifest, whats: tuple[str, ...]) -> tuple[Run, ...]:
     """The runs to compare with: on the same benchmark, and not by a judge's own model."""
     pairwise = [what for what in whats if KINDS[what].is_pairwise]
     if bool(pairwise) != bool(order.against):
@@ -288,7 +288,7 @@ def _nothing_to_judge(whats: tuple[str, ...]) -> UsageError:
 
 
 class JudgeOptions(TypedDict, total=False):
-    """How the judges are asked: the fields of a `JudgeOrder`."""
+    """How the judges are asked: the fields of a `JudgeSpec`."""
 
     what: tuple[str, ...] | None
     sees: tuple[Sight, ...]
@@ -324,7 +324,7 @@ def judge_and_score(
     If `max_usd` or `max_calls` stopped the judges, whatever they did not reach counts as unjudged.
     """
     names = (judges,) if isinstance(judges, str) else tuple(judges)
-    order = JudgeOrder(run=path_of(run), judges=names, **options)
+    order = JudgeSpec(run=path_of(run), judges=names, **options)
     session = judge_run(order, transport=transport)
     cases = session.run.cases(order.benchmark)
     return score_judged(load_judged(order.run, cases), slice_cases(cases.values()))

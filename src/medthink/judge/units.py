@@ -66,7 +66,7 @@ class UnitSet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 UnitKey = tuple[int, int, str]
 
 
-class Source(msgspec.Struct, frozen=True, kw_only=True):
+class UnitSource(msgspec.Struct, frozen=True, kw_only=True):
     """The texts of one prediction that are to be judged, by part, and the parts that are missing.
 
     `answer` is what the text led to, where that may be shown. `findings`, if given, are the units: findings to look for
@@ -132,7 +132,7 @@ def _unmarked(text: str) -> str:
     return text.replace("«", "‹").replace("»", "›")
 
 
-def split_source(source: Source) -> UnitSet:
+def split_source(source: UnitSource) -> UnitSet:
     """Cut every part at its sentences; a text of steps also at the clauses of long ones, unless that makes too many."""
     if source.findings:
         return unit_set(source, source.wanted(), splitter=SENTENCES)
@@ -146,12 +146,12 @@ def split_source(source: Source) -> UnitSet:
     return unit_set(source, units, splitter=SENTENCES)
 
 
-def _cut(source: Source, split: Callable[[str], list[Span]]) -> list[Unit]:
+def _cut(source: UnitSource, split: Callable[[str], list[Span]]) -> list[Unit]:
     return [source.unit(part, span) for part, text in source.parts.items() for span in split(text)]
 
 
 def unit_set(
-    source: Source, units: Iterable[Unit], *, splitter: str, is_fallback: bool = False, detail: str = ""
+    source: UnitSource, units: Iterable[Unit], *, splitter: str, is_fallback: bool = False, detail: str = ""
 ) -> UnitSet:
     """The units with their state: too many units is a state, and none is dropped."""
     found = tuple(units)

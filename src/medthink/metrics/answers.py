@@ -21,7 +21,7 @@ class Mean(msgspec.Struct, frozen=True):
     unknown: int
 
 
-def mean_of(values: Iterable[float | None]) -> Mean:
+def mean_of_known(values: Iterable[float | None]) -> Mean:
     """The mean of the known values; none when nothing is known."""
     listed = list(values)
     known = [value for value in listed if value is not None]
@@ -99,19 +99,19 @@ def case_accuracies(cases: Mapping[str, Sequence[GradedAnswer]]) -> dict[str, fl
 def summarise_repeats(cases: Mapping[str, Sequence[GradedAnswer]]) -> RepeatedAccuracy:
     """Mean over cases of the case's mean, its consistency, and its majority vote."""
     attempted = [outcomes for outcomes in cases.values() if outcomes]
-    votes = [majority(outcomes) for outcomes in attempted]
+    votes = [majority_answer(outcomes) for outcomes in attempted]
     right = sum(vote == outcomes[0].gold for vote, outcomes in zip(votes, attempted, strict=True))
     return RepeatedAccuracy(
         n_cases=len(attempted),
         n_outcomes=sum(map(len, attempted)),
-        mean=mean_of(case_accuracies(cases).values()).value,
-        consistency=mean_of(map(agreement, attempted)).value,
+        mean=mean_of_known(case_accuracies(cases).values()).value,
+        consistency=mean_of_known(map(answer_agreement, attempted)).value,
         majority_right=right,
         majority_tied=sum(vote is None for vote in votes),
     )
 
 
-def agreement(outcomes: Sequence[GradedAnswer]) -> float | None:
+def answer_agreement(outcomes: Sequence[GradedAnswer]) -> float | None:
     """The share of pairs of outcomes that gave the same answer; unknown for a single outcome.
 
     Two outcomes without an answer do not agree with each other: they carry no information.
@@ -123,7 +123,7 @@ def agreement(outcomes: Sequence[GradedAnswer]) -> float | None:
     return sum(math.comb(count, 2) for count in letters.values()) / pairs
 
 
-def majority(outcomes: Sequence[GradedAnswer]) -> str | None:
+def majority_answer(outcomes: Sequence[GradedAnswer]) -> str | None:
     """The answer most outcomes gave; None if there is a tie or no answer."""
     return most_frequent(o.letter for o in outcomes if o.state == "ok")
 
@@ -184,7 +184,7 @@ def summarise_usage(calls: Iterable[CallUsage]) -> UsageSummary:
         output_tokens=total(call.output_tokens for call in listed),
         reasoning_tokens=total(call.reasoning_tokens for call in listed),
         cost_usd=total(call.cost_usd for call in listed),
-        latency_s=mean_of(call.latency_s for call in listed),
+        latency_s=mean_of_known(call.latency_s for call in listed),
         latency_p50_s=quantile(latencies, 0.5),
         latency_p95_s=quantile(latencies, 0.95),
         output_tokens_per_s=tokens_per_second(listed),

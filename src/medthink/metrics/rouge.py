@@ -26,7 +26,7 @@ _SPACED = bytes(byte if chr(byte).isalnum() and byte < 128 else 32 for byte in r
 _STEMMED_FROM = 4
 
 
-class Overlap(NamedTuple):
+class RougeScore(NamedTuple):
     """How much of the candidate is in the reference (precision), of the reference in the candidate, and F1."""
 
     precision: float
@@ -34,8 +34,8 @@ class Overlap(NamedTuple):
     f1: float
 
 
-Overlaps = dict[RougeKind, Overlap]
-NO_OVERLAP = Overlap(0.0, 0.0, 0.0)
+Overlaps = dict[RougeKind, RougeScore]
+NO_OVERLAP = RougeScore(0.0, 0.0, 0.0)
 
 
 class Rouge:
@@ -71,7 +71,7 @@ class Rouge:
             scores["rougeL"] = _overlap(lcs_length(ref, cand), len(ref), len(cand))
         return scores
 
-    def _score_lines(self, reference: str, candidate: str, whole: Overlap | None) -> Overlap:
+    def _score_lines(self, reference: str, candidate: str, whole: RougeScore | None) -> RougeScore:
         """ROUGE-Lsum; of two texts of one line each it is ROUGE-L."""
         if whole is not None and "\n" not in reference and "\n" not in candidate:
             return whole
@@ -100,12 +100,12 @@ class _WordNumbers(dict[bytes, int]):
         return number
 
 
-def _overlap(hits: int, in_reference: int, in_candidate: int) -> Overlap:
+def _overlap(hits: int, in_reference: int, in_candidate: int) -> RougeScore:
     if not hits:
         return NO_OVERLAP
     precision = hits / in_candidate
     recall = hits / in_reference
-    return Overlap(precision, recall, 2 * precision * recall / (precision + recall))
+    return RougeScore(precision, recall, 2 * precision * recall / (precision + recall))
 
 
 def _shared_words(ref: list[int], cand: list[int]) -> int:
@@ -127,7 +127,7 @@ def _shared_pairs(ref: list[int], cand: list[int]) -> int:
     return _shared_words(list(map(numbers, in_ref)), list(map(numbers, in_cand)))
 
 
-def _summary_overlap(ref_lines: list[list[int]], cand_lines: list[list[int]]) -> Overlap:
+def _summary_overlap(ref_lines: list[list[int]], cand_lines: list[list[int]]) -> RougeScore:
     """Union-LCS over lines: each reference line against all candidate lines, no word counted twice."""
     in_reference = sum(map(len, ref_lines))
     in_candidate = sum(map(len, cand_lines))

@@ -25,7 +25,7 @@ _SHOWN = 8
 _MASK = "[key]"
 
 
-class Key:
+class ApiKey:
     """A secret that no repr, error or log contains."""
 
     __slots__ = ("_forms", "_secret", "source")
@@ -202,10 +202,10 @@ def _split_url(url: str) -> SplitResult:
     return parts
 
 
-def _find_key(model: ModelName, provider: Provider, env: Mapping[str, str], *, is_needed: bool) -> Key | None:
+def _find_key(model: ModelName, provider: Provider, env: Mapping[str, str], *, is_needed: bool) -> ApiKey | None:
     for variable in provider.key_variables:
         if secret := env.get(variable, "").strip():
-            return Key(secret, variable)
+            return ApiKey(secret, variable)
     if is_needed:
         raise UsageError(f"{model} needs a key", remedy=f"set {' or '.join(provider.key_variables)}")
     return None

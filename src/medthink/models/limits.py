@@ -16,7 +16,7 @@ from medthink.models.request import ErrorKind, ModelError
 WINDOW_S = 60.0
 
 
-class Pace(msgspec.Struct, frozen=True, kw_only=True):
+class RateLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The limits a person sets; None means no limit."""
 
     concurrency: int = 16
@@ -24,7 +24,7 @@ class Pace(msgspec.Struct, frozen=True, kw_only=True):
     tokens_per_minute: int | None = None
 
 
-class Gate:
+class ConcurrencyLimit:
     """At most `limit` calls at once: the limit halves when the provider asks to slow down, and recovers gradually."""
 
     def __init__(self, most: int) -> None:
@@ -79,7 +79,7 @@ class Gate:
                 place.set_result(None)
 
 
-class Charge:
+class WindowCharge:
     """Something spent in a window, at a time; the amount may be corrected later."""
 
     __slots__ = ("amount", "at")
@@ -102,15 +102,15 @@ class RateWindow:
         self._per_minute = per_minute
         self._clock = clock
         self._sleep = sleep
-        self._entries: deque[Charge] = deque()
+        self._entries: deque[WindowCharge] = deque()
         self._turn = asyncio.Lock()
 
-    async def spend(self, amount: float) -> Charge:
+    async def spend(self, amount: float) -> WindowCharge:
         """Wait until the amount fits; one larger than the limit is sent when the window is empty."""
         async with self._turn:
             while (wait_s := self._wait_s(min(amount, self._per_minute))) > 0:
                 await self._sleep(wait_s)
-            entry = Charge(self._clock(), amount)
+            entry = WindowCharge(self._clock(), amount)
             self._entries.append(entry)
             return entry
 
@@ -131,8 +131,8 @@ class RateWindow:
 class Throttle:
     """Limits the rate of calls; models that share one are limited together."""
 
-    def __init__(self, pace: Pace) -> None:
-        self.gate = Gate(pace.concurrency)
+    def __init__(self, pace: RateLimits) -> None:
+        self.gate = ConcurrencyLimit(pace.concurrency)
         self.requests = RateWindow(pace.requests_per_minute) if pace.requests_per_minute else None
         self.tokens = RateWindow(pace.tokens_per_minute) if pace.tokens_per_minute else None
 
@@ -167,7 +167,7 @@ def is_final(error: ModelError, tries: int, backoff: Backoff) -> bool:
     return error.retry_after_s is not None and error.retry_after_s > backoff.patience_s
 
 
-def choose_wait_s(error: ModelError, tries: int, backoff: Backoff, chance: random.Random) -> float:
+def retry_wait_s(error: ModelError, tries: int, backoff: Backoff, chance: random.Random) -> float:
     """The wait before the next try: never shorter than the provider asks for, and randomised."""
     ceiling = min(backoff.most_s, backoff.first_s * 2.0 ** (tries - 1))
     jittered = ceiling * chance.uniform(0.5, 1.0)

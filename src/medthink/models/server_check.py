@@ -13,8 +13,8 @@ import aiohttp
 import orjson
 
 from medthink.core.errors import OutsideError
-from medthink.models.catalog import Key
-from medthink.models.wires.failures import find_complaint, shorten
+from medthink.models.catalog import ApiKey
+from medthink.models.wires.failures import find_error_body, one_short_line
 
 CHECK_S = 4.5
 _MOST_BYTES = 4 * 1024 * 1024
@@ -22,13 +22,13 @@ _MOST_NAMED = 8
 _ODD_SERVER = "--no-preflight skips this check"
 
 
-class Contact(NamedTuple):
+class ServerAddress(NamedTuple):
     """How to query a server: where its list of models is, and the headers it needs."""
 
     models_path: str
     headers: Mapping[str, str]
     model: str
-    key: Key | None
+    key: ApiKey | None
     key_variable: str
     # Where a one-token test request is free; a provider would charge for it, so it is never sent there.
     chat_path: str | None
@@ -47,14 +47,14 @@ class _Heard(NamedTuple):
         return 200 <= self.status < 300
 
 
-async def is_alive(session: aiohttp.ClientSession, url: str, proxy: str | None, contact: Contact) -> bool:
+async def is_alive(session: aiohttp.ClientSession, url: str, proxy: str | None, contact: ServerAddress) -> bool:
     """Whether anything except a server error comes back."""
     heard = await _ask(session, "GET", url + contact.models_path, contact, proxy=proxy)
     return 0 < heard.status < 500
 
 
 async def check_server(
-    session: aiohttp.ClientSession, url: str, proxy: str | None, contact: Contact
+    session: aiohttp.ClientSession, url: str, proxy: str | None, contact: ServerAddress
 ) -> OutsideError | None:
     """What is wrong with this server for this model, if anything."""
     heard = await _ask(session, "GET", url + contact.models_path, contact, proxy=proxy)
@@ -76,14 +76,14 @@ async def check_server(
     return await _check_model(session, url, proxy, contact, names=names)
 
 
-def _bad_key(url: str, words: str, contact: Contact) -> OutsideError:
+def _bad_key(url: str, words: str, contact: ServerAddress) -> OutsideError:
     problem = f"{url} does not accept the key{words}" if contact.key else f"{url} requires a key{words}"
     verb = "check" if contact.key else "set"
     return OutsideError(problem, remedy=f"{verb} {contact.key_variable or 'the key'}")
 
 
 async def _check_address(
-    session: aiohttp.ClientSession, url: str, proxy: str | None, contact: Contact
+    session: aiohttp.ClientSession, url: str, proxy: str | None, contact: ServerAddress
 ) -> OutsideError | None:
     """There is no list of models: check whether the address is right all the same."""
     nearby = url.removesuffix("/v1") if url.endswith("/v1") else f"{url}/v1"
@@ -110,13 +110,13 @@ async def _check_address(
 def _redirected(url: str, place: str) -> OutsideError:
     """A redirect is not followed: it would send the key and the images elsewhere."""
     return OutsideError(
-        shorten(f"{url} redirects to {place or 'another address'}, which is not followed"),
+        one_short_line(f"{url} redirects to {place or 'another address'}, which is not followed"),
         remedy=f"if that is the right server, give its address as --base-url; {_ODD_SERVER}",
     )
 
 
 async def _check_model(
-    session: aiohttp.ClientSession, url: str, proxy: str | None, contact: Contact, *, names: list[str]
+    session: aiohttp.ClientSession, url: str, proxy: str | None, contact: ServerAddress, *, names: list[str]
 ) -> OutsideError | None:
     """An unlisted name may be an alias, and some servers accept any name, so they are asked."""
     if contact.model in names:
@@ -141,7 +141,7 @@ async def _ask(
     session: aiohttp.ClientSession,
     method: str,
     address: str,
-    contact: Contact,
+    contact: ServerAddress,
     *,
     proxy: str | None,
     content: dict[str, Any] | None = None,
@@ -158,16 +158,16 @@ async def _ask(
     except TimeoutError:
         return _Heard(0, b"", f"no reply within {CHECK_S:g} seconds")
     except (aiohttp.ClientError, OSError) as error:
-        return _Heard(0, b"", shorten(getattr(error, "strerror", None) or str(error) or type(error).__name__))
+        return _Heard(0, b"", one_short_line(getattr(error, "strerror", None) or str(error) or type(error).__name__))
 
 
-def _words(heard: _Heard, contact: Contact) -> str:
+def _words(heard: _Heard, contact: ServerAddress) -> str:
     """The server's message, without the key."""
-    complaint = find_complaint(heard.body)
+    complaint = find_error_body(heard.body)
     if complaint is None or not complaint.message:
         return ""
     message = complaint.message if contact.key is None else contact.key.redact(complaint.message)
-    return f": {shorten(message)}"
+    return f": {one_short_line(message)}"
 
 
 def _read_names(body: bytes) -> list[str] | None:

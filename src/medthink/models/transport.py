@@ -10,12 +10,21 @@ import aiohttp
 import msgspec
 from aiohttp.abc import AbstractStreamWriter
 
-from medthink.models.catalog import Key
+from medthink.models.catalog import ApiKey
 from medthink.models.image_limits import ImageLimits, check_fits
-from medthink.models.limits import Backoff, Charge, Endpoint, Endpoints, Pace, Throttle, choose_wait_s, is_final
+from medthink.models.limits import (
+    Backoff,
+    Endpoint,
+    Endpoints,
+    RateLimits,
+    Throttle,
+    WindowCharge,
+    is_final,
+    retry_wait_s,
+)
 from medthink.models.prices import estimate_input_tokens
 from medthink.models.request import Attempt, AttemptLog, ErrorKind, ModelError, Reply, Request, Usage
-from medthink.models.server_check import Contact, check_server, is_alive
+from medthink.models.server_check import ServerAddress, check_server, is_alive
 from medthink.models.wires import Encoded, HttpReply, Wire
 
 # Many servers close an idle connection after 5 s; sending into a closing one is a lost attempt.
@@ -39,7 +48,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     wire: Any
     urls: tuple[str, ...]
-    key: Key | None = None
+    key: ApiKey | None = None
     key_variable: str = ""
     image_limits: ImageLimits = ImageLimits()
     free_path: str | None = None
@@ -48,7 +57,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 class Transport(msgspec.Struct, frozen=True, kw_only=True):
     """User settings for requests. Models with the same `throttle` share its limits."""
 
-    pace: Pace = Pace()
+    pace: RateLimits = RateLimits()
     throttle: Throttle | None = None
     backoff: Backoff = Backoff()
     timeout_s: float = 600.0
@@ -126,7 +135,7 @@ class HttpModel:
                 if not self._has_other(failed, error):
                     if is_final(error, tries, self.transport.backoff):
                         raise self._finalise(error, sent, wasted) from None
-                    await asyncio.sleep(choose_wait_s(error, tries, self.transport.backoff, self._chance))
+                    await asyncio.sleep(retry_wait_s(error, tries, self.transport.backoff, self._chance))
                     failed.clear()
             else:
                 self._blame(failed)
@@ -197,9 +206,9 @@ class HttpModel:
             remedy="start the server, then run the same command again; --patience sets how long to wait",
         )
 
-    def _contact(self) -> Contact:
+    def _contact(self) -> ServerAddress:
         target = self.target
-        return Contact(
+        return ServerAddress(
             models_path=self._wire.MODELS_PATH,
             headers=self._key_headers | self._wire.HEADERS,
             model=target.name,
@@ -208,7 +217,7 @@ class HttpModel:
             chat_path=target.free_path,
         )
 
-    async def _spend(self, request: Request) -> Charge | None:
+    async def _spend(self, request: Request) -> WindowCharge | None:
         """Wait until the per-minute limits allow one more call."""
         if self._requests is not None:
             await self._requests.spend(1)

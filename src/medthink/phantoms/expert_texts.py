@@ -4,7 +4,7 @@ import re
 from random import Random
 
 from medthink.phantoms.atlas import Disease, Family, families
-from medthink.phantoms.plan import CasePlan, Shot
+from medthink.phantoms.plan import CasePlan, PlannedImage
 
 _SHOWS = ("shows", "demonstrates", "reveals", "depicts")
 _SHOWED = ("showed", "demonstrated", "revealed", "disclosed")
@@ -50,7 +50,7 @@ SECTIONS = (
 )  # fmt: skip
 
 
-def write_caption(chance: Random, plan: CasePlan, shot: Shot) -> str:
+def write_caption(chance: Random, plan: CasePlan, shot: PlannedImage) -> str:
     """What this image shows, truthfully, without the diagnosis."""
     lead = chance.choice(shot.view.leads).format(side=plan.side)
     caption = f"{lead} {chance.choice(_SHOWS)} {_sign(chance, plan, shot)}"
@@ -64,7 +64,7 @@ def write_caption(chance: Random, plan: CasePlan, shot: Shot) -> str:
 
 def write_findings(chance: Random, plan: CasePlan) -> str:
     """All signs of the case in one text, one sentence for each axis and view."""
-    first: dict[tuple[int | None, str], Shot] = {}
+    first: dict[tuple[int | None, str], PlannedImage] = {}
     for shot in plan.shots:
         first.setdefault((shot.axis, shot.view.painter), shot)
     sentences = []
@@ -98,7 +98,7 @@ def write_discussion(chance: Random, plan: CasePlan) -> str:
     return "\n\n".join(f"{title}\n{text}" for title, text in zip(SECTIONS, texts, strict=True))
 
 
-def _sign(chance: Random, plan: CasePlan, shot: Shot) -> str:
+def _sign(chance: Random, plan: CasePlan, shot: PlannedImage) -> str:
     phrases = shot.view.signs[shot.sign] if shot.sign else shot.view.normal
     return chance.choice(phrases).format(side=plan.side, mm=round(shot.view.mm * shot.size))
 

@@ -33,7 +33,7 @@ _UNKNOWN_INTERVAL_SHARE = 0.1
 _COURSES = {"regressing": 0.78, "stable": 1.0, "progressing": 1.25}
 
 
-class Shot(msgspec.Struct, frozen=True):
+class PlannedImage(msgspec.Struct, frozen=True):
     """One image to be painted: `axis` and `sign` are what it shows, or None and "" where it shows nothing."""
 
     id: str
@@ -54,7 +54,7 @@ class CasePlan(msgspec.Struct, frozen=True):
     side: str
     intervals: tuple[str, ...]
     course: str
-    shots: tuple[Shot, ...]
+    shots: tuple[PlannedImage, ...]
 
     @property
     def disease(self) -> Disease:
@@ -137,7 +137,7 @@ def _pick_options(chance: Random, family: str, seed: int, number: int) -> tuple[
     return tuple(five), answer
 
 
-def _shots(chance: Random, family: Family, disease: Disease, shape: tuple[int, int, str]) -> tuple[Shot, ...]:
+def _shots(chance: Random, family: Family, disease: Disease, shape: tuple[int, int, str]) -> tuple[PlannedImage, ...]:
     """Every axis at least once, in random order; further images show any axis, or nothing of note."""
     count, timepoints, course = shape
     homes = _homes(chance, family)
@@ -151,7 +151,7 @@ def _shots(chance: Random, family: Family, disease: Disease, shape: tuple[int, i
         growth = _COURSES[course] ** (timepoint / max(1, timepoints - 1))
         size = round(base * growth * chance.uniform(0.97, 1.03), 3)
         view, sign = _view(chance, family.axes, homes, axis), disease.profile[axis] if axis is not None else ""
-        shots.append(Shot(_image_id(chance), axis, sign, view, timepoint, size))
+        shots.append(PlannedImage(_image_id(chance), axis, sign, view, timepoint, size))
     return tuple(shots)
 
 

@@ -148,7 +148,7 @@ _LONG_SHARE = 0.4
 
 def _paint(folder: Path, seed: int, plan: CasePlan) -> list[str]:
     from medthink.phantoms.painters import paint_jpeg
-    from medthink.phantoms.painters.scene import Look
+    from medthink.phantoms.painters.scene import ImageSpec
 
     side = 1 if plan.side == "left" else -1
     names = []
@@ -156,7 +156,7 @@ def _paint(folder: Path, seed: int, plan: CasePlan) -> list[str]:
         name = f"pictures/{plan.number}/{slot}.jpg"
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         data = paint_jpeg(
-            shot.view.painter, Look(shot.sign, side, shot.size), seed_from("raw", seed, plan.number, slot)
+            shot.view.painter, ImageSpec(shot.sign, side, shot.size), seed_from("raw", seed, plan.number, slot)
         )
         (folder / name).write_bytes(data)
         names.append(name)

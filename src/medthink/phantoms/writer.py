@@ -38,7 +38,7 @@ cases: {cases} ({train} train, {test} test) · seed: {seed} · shortcut: {shortc
 """
 
 
-class Counts(NamedTuple):
+class WrittenCounts(NamedTuple):
     """What was written."""
 
     train: int
@@ -49,7 +49,7 @@ class Counts(NamedTuple):
 def write_benchmark(
     out: Path, *, cases: int, seed: int, shortcut: bool = False, defects: bool = False, processes: int | None = None,
     progress: Callable[[int], None] | None = None,
-) -> Counts:  # fmt: skip
+) -> WrittenCounts:  # fmt: skip
     """Write a phantom benchmark into a new folder; `progress` is called with the number of cases done."""
     out = out.resolve()
     fewest = FEWEST_CASES if defects else 2
@@ -76,7 +76,7 @@ def numbers_of_test(cases: int, seed: int) -> frozenset[int]:
     return frozenset(turns[:wanted])
 
 
-def make_row(seed: int, number: int, shortcut: bool) -> dict[str, Any]:
+def make_phantom_row(seed: int, number: int, shortcut: bool) -> dict[str, Any]:
     """The row of a case, without painting its images."""
     plan = plan_case(seed, number)
     chance = Random(seed_from("words", seed, number))
@@ -110,7 +110,7 @@ def make_row(seed: int, number: int, shortcut: bool) -> dict[str, Any]:
 
 def _write(
     folder: Path, cases: int, seed: int, how: tuple[bool, int | None], progress: Callable[[int], None] | None
-) -> Counts:
+) -> WrittenCounts:
     shortcut, processes = how
     test, images = numbers_of_test(cases, seed), 0
     make = partial(_make_case, folder, seed, shortcut)
@@ -125,7 +125,7 @@ def _write(
             images += row["image_count"]
             if progress is not None:
                 progress(number)
-    return Counts(cases - len(test), len(test), images)
+    return WrittenCounts(cases - len(test), len(test), images)
 
 
 def _rows_made(
@@ -148,14 +148,14 @@ def _rows_made(
 def _make_case(folder: Path, seed: int, shortcut: bool, number: int) -> dict[str, Any]:
     """Paint and write the images of a case, and give its row."""
     from medthink.phantoms.painters import paint_jpeg
-    from medthink.phantoms.painters.scene import Look
+    from medthink.phantoms.painters.scene import ImageSpec
 
-    row, plan = make_row(seed, number, shortcut), plan_case(seed, number)
+    row, plan = make_phantom_row(seed, number, shortcut), plan_case(seed, number)
     # The patient's left lies on the picture's right.
     side = 1 if plan.side == "left" else -1
     (folder / f"images/case{number:05d}").mkdir()
     for slot, shot in enumerate(plan.shots, start=1):
-        look = Look(shot.sign, side, shot.size)
+        look = ImageSpec(shot.sign, side, shot.size)
         data = paint_jpeg(shot.view.painter, look, seed_from("pixels", seed, number, slot))
         (folder / row[f"image_{slot:02d}_path"]).write_bytes(data)
     return row

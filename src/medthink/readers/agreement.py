@@ -19,26 +19,26 @@ from medthink.core.digest import seed_from
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import read_stored, write_json
 from medthink.judge.judged import cut_units, load_judged
-from medthink.judge.judgement import Judgement, digest_judgements, label_seats, name_seats
+from medthink.judge.judgement import Judgement, digest_judgements, label_judges, name_judges
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.kind import Aspect, Label
-from medthink.judge.scores import majority
+from medthink.judge.scores import majority_label
 from medthink.judge.units import UnitKey, UnitSet
 from medthink.readers.assignment import ReadingKey
 from medthink.readers.lists import read_key
-from medthink.readers.readings import AGAIN, Import, Reading, UnusedRow, catalogue, import_tables
+from medthink.readers.readings import AGAIN, ImportedReadings, Reading, UnusedRow, import_tables, readable_items
 from medthink.stats import (
     Agreement,
     Measured,
     OrderedAgreement,
     PanelAgreement,
     PoweredRate,
-    agreement,
     corrected_clustered_rate,
     ordered_agreement,
     panel_agreement,
     powered_rate,
     rate_interval,
+    rater_agreement,
 )
 
 RaterKind = Literal["reader", "again", "readers", "judge", "repeat"]
@@ -85,7 +85,7 @@ def rate_judges(judgements: Iterable[Judgement]) -> list[Rater]:
     """Each seat, and each of its repeats separately."""
     rows = [one for one in judgements if one.state == "ok"]
     # Prompts differ by what is judged, but a judge of both steps and discussions is one rater.
-    names = {what: name_seats(label_seats(one for one in rows if one.what == what)) for what in KINDS}
+    names = {what: name_judges(label_judges(one for one in rows if one.what == what)) for what in KINDS}
     groups: dict[tuple[str, int, bool], list[Judgement]] = {}
     for one in rows:
         groups.setdefault((names[one.what][one.seat], one.repeat, one.seat.is_smoke_test), []).append(one)
@@ -117,7 +117,7 @@ def _together(readers: Sequence[Rater]) -> Rater:
         units = dict.fromkeys(unit for reader in readers for unit in reader.labels[aspect])
         for unit in units:
             given = [reader.labels[aspect][unit] for reader in readers if unit in reader.labels[aspect]]
-            chosen = majority(given) if len(given) > 1 else None
+            chosen = majority_label(given) if len(given) > 1 else None
             if chosen is not None:
                 labels[unit] = chosen
     return Rater(name=READERS, kind="readers", labels=table)
@@ -227,7 +227,7 @@ def measure_agreement(
 
 
 def agreement_of(
-    run: Path, imported: Import, cases: Mapping[int, Case], *, slices: Slices, truths: Mapping[str, bool]
+    run: Path, imported: ImportedReadings, cases: Mapping[int, Case], *, slices: Slices, truths: Mapping[str, bool]
 ) -> RunAgreement:
     """Compare the readers' readings and the judges of the run; `truths` are those of planted checks."""
     judged = load_judged(run, cases)
@@ -248,7 +248,7 @@ def read_agreement(run: Path) -> RunAgreement | None:
 
 
 def compare_raters(
-    imported: Import,
+    imported: ImportedReadings,
     judgements: Sequence[Judgement],
     units: Mapping[UnitKey, UnitSet],
     *,
@@ -257,7 +257,7 @@ def compare_raters(
 ) -> RunAgreement:
     """Compare every two raters who share items, in all cases and by slice; `truths` are those of planted checks."""
     raters = [*rate_readers(imported.readings), *rate_judges(judgements)]
-    cases = {unit: known.case for unit, known in catalogue(units).items()}
+    cases = {unit: known.case for unit, known in readable_items(units).items()}
     kinds = [str(problem.kind) for problem in imported.problems]
     return RunAgreement(
         judgements=digest_judgements(judgements),
@@ -332,7 +332,7 @@ def _compare(
         slicing=place[0],
         value=place[1],
         is_smoke_test=a.is_smoke_test or b.is_smoke_test,
-        nominal=agreement(first, second, rng=chance, clusters=clusters, categories=aspect.categories),
+        nominal=rater_agreement(first, second, rng=chance, clusters=clusters, categories=aspect.categories),
         ordered=ordered,
     )
 
@@ -368,7 +368,7 @@ def _biases(raters: Sequence[Rater], aspect: Aspect, cases: Mapping[str, int]) -
         if rater.kind == "reader":
             for unit, label in rater.labels[aspect.name].items():
                 given.setdefault(unit, []).append(label)
-    known = {unit: chosen for unit, labels in given.items() if (chosen := majority(labels)) is not None}
+    known = {unit: chosen for unit, labels in given.items() if (chosen := majority_label(labels)) is not None}
     for judge in raters:
         judged = judge.labels[aspect.name]
         if judge.kind != "judge" or not judged or not given:

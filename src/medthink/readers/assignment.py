@@ -24,12 +24,12 @@ from medthink.judge.edits.harmless import reword
 from medthink.judge.judged import cut_units, read_judgements
 from medthink.judge.judgement import DEFAULT_SIGHT, Evidence, Judgement, gather_evidence
 from medthink.judge.kinds import KINDS
-from medthink.judge.units import Source, Unit, UnitKey, UnitSet
+from medthink.judge.units import Unit, UnitKey, UnitSet, UnitSource
 from medthink.runs.run import Run
 from medthink.workflow.view import Showing, Shown
 
 
-class Check(NamedTuple):
+class PlantedCheck(NamedTuple):
     """A unit in other words, and whether it is still true."""
 
     unit: Unit
@@ -37,7 +37,7 @@ class Check(NamedTuple):
     is_true: bool
 
 
-def find_check(
+def make_planted_check(
     units: Sequence[Unit],
     *,
     supported: frozenset[str],
@@ -45,7 +45,7 @@ def find_check(
     answer: str,
     is_true: bool,
     chance: Random,
-) -> Check | None:
+) -> PlantedCheck | None:
     """A check made from one of the units known to be true, or None if no edit fits.
 
     A unit is known to be true if every judge supports it, or if it names the diagnosis and no other option.
@@ -58,11 +58,11 @@ def find_check(
         said = [one.text for one in units if one is not unit]
         false = [*(falsify(unit.text, said).values() if unit.id in supported else ()), *wrong]
         texts = [reword(unit.text)] if is_true else false
-        found += [Check(unit, text, is_true) for text in texts if text is not None and text != unit.text]
+        found += [PlantedCheck(unit, text, is_true) for text in texts if text is not None and text != unit.text]
     return chance.choice(found) if found else None
 
 
-def apply_check(check: Check, source: Source, units: UnitSet) -> tuple[Source, UnitSet]:
+def apply_planted_check(check: PlantedCheck, source: UnitSource, units: UnitSet) -> tuple[UnitSource, UnitSet]:
     """The text with the check in it, and its units, under made-up ids."""
     part, moved = check.unit.part, len(check.text) - len(check.unit.text)
     text = source.parts[part]
@@ -81,7 +81,7 @@ def apply_check(check: Check, source: Source, units: UnitSet) -> tuple[Source, U
 PLANTED = "planted"
 
 
-class Code(msgspec.Struct, frozen=True, kw_only=True):
+class CodeEntry(msgspec.Struct, frozen=True, kw_only=True):
     """What a code stands for: the run, the case and the unit, a second reading, or a planted check and its truth."""
 
     reader: str
@@ -100,7 +100,7 @@ class ReadingKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     seed: int
     rubric: str
     runs: dict[str, str]
-    codes: dict[str, Code]
+    codes: dict[str, CodeEntry]
 
 
 class ReadingPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -136,7 +136,7 @@ class Sheet(msgspec.Struct, frozen=True, kw_only=True):
     case: Case
     shown: Shown
     units: UnitSet
-    source: Source
+    source: UnitSource
     supported: frozenset[str] = frozenset()
 
 
@@ -156,7 +156,7 @@ class ListEntry(msgspec.Struct, frozen=True, kw_only=True):
     run: str
     case: Case
     evidence: Evidence
-    source: Source
+    source: UnitSource
     units: UnitSet
     supported: frozenset[str]
     lines: tuple[ListLine, ...]
@@ -173,15 +173,15 @@ class ListEntry(msgspec.Struct, frozen=True, kw_only=True):
         """The code of one line for this reader."""
         return "u" + digest_value(["unit", seed, reader, *self._name(), line.unit])[:12]
 
-    def codes(self, seed: int, reader: str) -> dict[str, Code]:
+    def codes(self, seed: int, reader: str) -> dict[str, CodeEntry]:
         """What the codes of all lines stand for, in order."""
         return {self.unit_code(seed, reader, line): self._code(reader, line) for line in self.lines}
 
     def _name(self) -> list[object]:
         return [self.run, self.case.id, self.lines[0].unit, self.is_again]
 
-    def _code(self, reader: str, line: ListLine) -> Code:
-        return Code(
+    def _code(self, reader: str, line: ListLine) -> CodeEntry:
+        return CodeEntry(
             reader=reader,
             run=self.run,
             case=self.case.id,
@@ -193,7 +193,7 @@ class ListEntry(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def assign(sheets: Sequence[Sheet], plan: ReadingPlan) -> dict[str, list[ListEntry]]:
+def assign_lists(sheets: Sequence[Sheet], plan: ReadingPlan) -> dict[str, list[ListEntry]]:
     """Each reader's list in the order of reading: groups of readers share sheets, and repeats come late."""
     chance = Random(seed_from("reading", plan.seed))
     chosen = sorted(sheets, key=lambda one: (one.case.id, one.run, one.units.sample, one.units.what))
@@ -255,7 +255,7 @@ def _plant(host: ListEntry, chance: Random, *, is_true: bool) -> ListEntry | Non
     """The host's text with one statement made false, or reworded; None if no statement can be."""
     if host.source.findings:
         return None
-    check = find_check(
+    check = make_planted_check(
         host.units.units,
         supported=host.supported,
         options=host.case.question.options,
@@ -265,7 +265,7 @@ def _plant(host: ListEntry, chance: Random, *, is_true: bool) -> ListEntry | Non
     )
     if check is None:
         return None
-    source, units = apply_check(check, host.source, host.units)
+    source, units = apply_planted_check(check, host.source, host.units)
     lines = tuple(
         ListLine(
             f"planted {check.unit.id} {item.id}",
@@ -319,10 +319,10 @@ def sheets_of_run(run: Path, data: Path | None = None, against: Sequence[Path] =
     return found
 
 
-def _pair_sources(run: Run, others: Sequence[Run]) -> dict[UnitKey, Source]:
+def _pair_sources(run: Run, others: Sequence[Run]) -> dict[UnitKey, UnitSource]:
     """The pairs of texts of this run and others, as shown to judges that compare two."""
     own = [one for one in run.predictions() if one.sample == 0] if others else []
-    found: dict[UnitKey, Source] = {}
+    found: dict[UnitKey, UnitSource] = {}
     for other in others:
         theirs = {one.case: one for one in other.predictions() if one.sample == 0}
         names = {"run": run.manifest.digest(), "other_run": other.manifest.digest(), "against": other.manifest.model}

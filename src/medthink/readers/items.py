@@ -12,7 +12,7 @@ from medthink.judge.judged import cut_units, load_judged
 from medthink.judge.kinds.kind import Aspect
 from medthink.readers.agreement import ASPECTS, Rater, rate_judges, rate_readers
 from medthink.readers.lists import read_key
-from medthink.readers.readings import Readable, catalogue, import_tables
+from medthink.readers.readings import ReadableItem, import_tables, readable_items
 from medthink.stats import Measured, lone_labels, rate_interval
 
 _TEXT = 80
@@ -30,7 +30,7 @@ class ReadCase(msgspec.Struct, frozen=True, kw_only=True):
     differ: Measured
 
 
-class SecondLook(msgspec.Struct, frozen=True, kw_only=True):
+class DoubtfulLabel(msgspec.Struct, frozen=True, kw_only=True):
     """A reader's label that all other raters of the item contradict; `doubt` is the chance that the reader erred."""
 
     reader: str
@@ -50,11 +50,11 @@ class ReadItems(msgspec.Struct, frozen=True, kw_only=True):
     aspect: str
     raters: tuple[str, ...]
     cases: tuple[ReadCase, ...]
-    alone: tuple[SecondLook, ...]
+    alone: tuple[DoubtfulLabel, ...]
     false_share: float | None
 
 
-def view_read_items(
+def divisive_items(
     run: Path, tables: Sequence[Path], cases: Mapping[int, Case], *, key: Path | None = None
 ) -> list[ReadItems]:
     """The items of each aspect that can be right or wrong, over the tables' readers and the run's judges."""
@@ -62,14 +62,14 @@ def view_read_items(
     imported = import_tables(tables, units, read_key(key) if key else None)
     everyone = [*rate_readers(imported.readings), *rate_judges(load_judged(run, cases).judgements)]
     raters = [one for one in everyone if one.kind in ("reader", "judge") and not one.is_smoke_test]
-    known = catalogue(units)
+    known = readable_items(units)
     found = [_view(raters, aspect, known) for aspect in ASPECTS.values() if aspect.wrong is not None]
     # For steps, `factual` is the two-grade form of support; where everyone gave both, it adds nothing.
     told = {one.aspect: one.raters for one in found if one.cases}
     return [one for one in found if one.cases and not (one.aspect == "factual" and told.get("support") == one.raters)]
 
 
-def _view(raters: Sequence[Rater], aspect: Aspect, known: Mapping[str, Readable]) -> ReadItems:
+def _view(raters: Sequence[Rater], aspect: Aspect, known: Mapping[str, ReadableItem]) -> ReadItems:
     own = [one for one in raters if one.labels[aspect.name]]
     units = sorted({unit for one in own for unit in one.labels[aspect.name]})
     table = np.array(
@@ -79,7 +79,7 @@ def _view(raters: Sequence[Rater], aspect: Aspect, known: Mapping[str, Readable]
         ]
     ).reshape(len(own), len(units))  # fmt: skip
     alone = [
-        SecondLook(
+        DoubtfulLabel(
             reader=own[one.rater].name,
             case=known[units[one.item]].case,
             unit=units[one.item],

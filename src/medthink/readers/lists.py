@@ -17,7 +17,7 @@ from medthink.core.tables import Layout, write_table
 from medthink.judge.kinds import KINDS
 from medthink.judge.rubric import load_rubric
 from medthink.judge.units import NOT_SHOWN
-from medthink.readers.assignment import ListEntry, ReadingKey, ReadingPlan, Sheet, assign
+from medthink.readers.assignment import ListEntry, ReadingKey, ReadingPlan, Sheet, assign_lists
 
 _WIDTH = 120
 
@@ -60,7 +60,7 @@ def write_lists(out: Path, sheets: Sequence[Sheet], plan: ReadingPlan, *, form: 
     if not sheets:
         raise UsageError("there is nothing to read", remedy="judge a run first: that cuts its texts into units")
     refuse_written(out, plan.readers, form)
-    lists = assign(sheets, plan)
+    lists = assign_lists(sheets, plan)
     write_entries(out, lists, plan.seed, form=form)
     codes = {
         code: one

@@ -14,9 +14,9 @@ import msgspec
 from medthink.core.errors import DataError
 from medthink.core.tables import TableFile, TableRow, read_table
 from medthink.judge.kinds import KINDS
-from medthink.judge.kinds.kind import ContradictoryCells, Item, Label, read_types
+from medthink.judge.kinds.kind import ContradictoryCells, JudgedItem, Label, read_types
 from medthink.judge.units import UnitKey, UnitSet
-from medthink.readers.assignment import PLANTED, Code, ReadingKey
+from medthink.readers.assignment import PLANTED, CodeEntry, ReadingKey
 from medthink.readers.lists import COLUMNS, LAYOUT
 
 UnusedKind = Literal["unmatched", "duplicate", "contradictory", "invalid", "unlabelled", "other_run", "unread"]
@@ -25,7 +25,7 @@ AGAIN = " (again)"
 _CASE = re.compile(r"(?:case\s+number\s+)?0*(\d{1,18})", re.IGNORECASE)
 
 
-class Readable(Item, frozen=True, kw_only=True):
+class ReadableItem(JudgedItem, frozen=True, kw_only=True):
     """An item that can be read, with its case and the kind of judging."""
 
     case: int
@@ -61,7 +61,7 @@ class UnusedRow(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.file}:{self.row}: {self.kind.replace('_', ' ')}: {self.detail}"
 
 
-class Import(msgspec.Struct, frozen=True, kw_only=True):
+class ImportedReadings(msgspec.Struct, frozen=True, kw_only=True):
     """The readings of all tables, the rows that were not used, and readings of planted checks by code."""
 
     readings: tuple[Reading, ...]
@@ -69,17 +69,17 @@ class Import(msgspec.Struct, frozen=True, kw_only=True):
     checks: tuple[Reading, ...] = ()
 
 
-def catalogue(units: Mapping[UnitKey, UnitSet]) -> dict[str, Readable]:
+def readable_items(units: Mapping[UnitKey, UnitSet]) -> dict[str, ReadableItem]:
     """Every item of a run that a reader may have read, by id."""
     found = (
-        Readable(**msgspec.structs.asdict(item), case=one.case, sample=one.sample, what=one.what)
+        ReadableItem(**msgspec.structs.asdict(item), case=one.case, sample=one.sample, what=one.what)
         for one in units.values()
         for item in KINDS[one.what].items(one)
     )
     return {one.id: one for one in found}
 
 
-def settle_readings(found: list[Reading]) -> tuple[list[Reading], list[UnusedRow]]:
+def merge_readings(found: list[Reading]) -> tuple[list[Reading], list[UnusedRow]]:
     """One reading for each reader and item: a repeated row counts once, and contradictory rows do not count."""
     groups: dict[tuple[str, str], list[Reading]] = {}
     for one in found:
@@ -118,13 +118,13 @@ _PUBLISHED = ("factual", "critical", "error_types")
 _PUBLISHED_COLUMN = re.compile(rf"(?:step|unit|human_(?:{'|'.join(_PUBLISHED)}))\d{{1,3}}")
 
 
-class Importer:
+class ReadingsImporter:
     """Reads tables one after the other; `units` are those of the run, `key` opens blinded tables."""
 
     def __init__(self, units: Mapping[UnitKey, UnitSet], key: ReadingKey | None = None) -> None:
-        self._known = catalogue(units)
+        self._known = readable_items(units)
         self._codes = key.codes if key else {}
-        self._by_text: dict[tuple[int, str], list[Readable]] = {}
+        self._by_text: dict[tuple[int, str], list[ReadableItem]] = {}
         for known in self._known.values():
             if known.form == "step":
                 self._by_text.setdefault((known.case, _fold(known.text)), []).append(known)
@@ -174,13 +174,13 @@ class Importer:
                 detail = f"the column {name!r} is unknown and is ignored"
                 self._problems.append(UnusedRow(kind="unread", file=str(path), row=1, detail=detail))
 
-    def result(self) -> Import:
+    def result(self) -> ImportedReadings:
         """All readings, one per reader and unit, and all problems in the order of files and rows."""
-        kept, doubled = settle_readings(self._readings)
-        checks, checked_twice = settle_readings(self._checks)
+        kept, doubled = merge_readings(self._readings)
+        checks, checked_twice = merge_readings(self._checks)
         found = [*self._problems, *doubled, *checked_twice]
         problems = sorted(found, key=lambda one: (one.file, one.row, one.kind))
-        return Import(readings=tuple(kept), problems=tuple(problems), checks=tuple(checks))
+        return ImportedReadings(readings=tuple(kept), problems=tuple(problems), checks=tuple(checks))
 
     def _take_unit(self, row: TableRow, path: Path) -> None:
         unit = row.cells.get("unit", "").strip()
@@ -199,8 +199,8 @@ class Importer:
         again = AGAIN if code is not None and code.is_again else ""
         self._add(known, f"{reader}{again}", row.cells, row, path)
 
-    def _take_check(self, code: Code, unit: str, reader: str, row: TableRow, path: Path) -> None:
-        planted = Readable(id=unit, case=code.case, sample=0, what=code.what, form=code.form, part=PLANTED, text="")
+    def _take_check(self, code: CodeEntry, unit: str, reader: str, row: TableRow, path: Path) -> None:
+        planted = ReadableItem(id=unit, case=code.case, sample=0, what=code.what, form=code.form, part=PLANTED, text="")
         before, matched = len(self._readings), self._matched
         self._add(planted, reader, row.cells, row, path)
         self._checks += self._readings[before:]
@@ -232,7 +232,7 @@ class Importer:
             if row.cells.get(f"human_{label}{number}", "").strip():
                 self._tell("unmatched", path, row, f"human_{label}{number} has no step{number}")
 
-    def _find(self, case: int, unit: str, text: str) -> Readable | str:
+    def _find(self, case: int, unit: str, text: str) -> ReadableItem | str:
         if unit:
             return self._known.get(unit) or f"no unit {unit!r} in this run"
         found = self._by_text.get((case, _fold(text)), [])
@@ -240,7 +240,7 @@ class Importer:
             return found[0]
         return f"case {case} has {'no step' if not found else 'several steps'} with these words"
 
-    def _add(self, known: Readable, reader: str, cells: Mapping[str, str], row: TableRow, path: Path) -> None:
+    def _add(self, known: ReadableItem, reader: str, cells: Mapping[str, str], row: TableRow, path: Path) -> None:
         self._matched += 1
         try:
             labels = KINDS[known.what].read_cells(known.form, cells)
@@ -269,9 +269,11 @@ class Importer:
         self._problems.append(UnusedRow(kind=kind, file=str(path), row=row.number, detail=detail))
 
 
-def import_tables(paths: Sequence[Path], units: Mapping[UnitKey, UnitSet], key: ReadingKey | None = None) -> Import:
+def import_tables(
+    paths: Sequence[Path], units: Mapping[UnitKey, UnitSet], key: ReadingKey | None = None
+) -> ImportedReadings:
     """Read all tables against a run's units."""
-    importer = Importer(units, key)
+    importer = ReadingsImporter(units, key)
     for path in paths:
         importer.take(path)
     return importer.result()

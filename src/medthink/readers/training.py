@@ -20,19 +20,19 @@ from medthink.core.tables import TableRow, read_table, write_table
 from medthink.judge.edits import EDITS, INVENTED, OPTION
 from medthink.judge.exam.grading import is_right_label
 from medthink.judge.exam.make import ExamPlan, make_exam
-from medthink.judge.exam.results import REWORDED, UNTOUCHED, ExamSheet, SheetChange, lay_out
+from medthink.judge.exam.results import REWORDED, UNTOUCHED, ExamEdit, ExamText, join_sentences
 from medthink.judge.exam.run import EXAM_FILE, open_exam
 from medthink.judge.judgement import DEFAULT_SIGHT, gather_evidence
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.kind import Label
 from medthink.judge.rubric import load_rubric
-from medthink.judge.units import SENTENCES, Source, UnitSet, unit_set
+from medthink.judge.units import SENTENCES, UnitSet, UnitSource, unit_set
 from medthink.readers.assignment import ListEntry, ListLine
 from medthink.readers.lists import LAYOUT, key_path, refuse_written, write_entries
 from medthink.runs.run import Run
 from medthink.workflow.condition import Condition
 from medthink.workflow.sentences import Span
-from medthink.workflow.view import apply as show_question
+from medthink.workflow.view import show_under_condition as show_question
 
 PASS_MARK = 0.8
 DEFAULT_ITEMS = 10
@@ -44,7 +44,7 @@ class TrainingItem(msgspec.Struct, frozen=True, kw_only=True):
 
     code: str
     case: int
-    source: Source
+    source: UnitSource
     units: UnitSet
 
     def entry(self, case: Case) -> ListEntry:
@@ -65,7 +65,7 @@ class TrainingTruth(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """The truth about an item: what was done to the expert's sentence, and how it read before."""
 
     what: str
-    change: SheetChange
+    change: ExamEdit
 
     @property
     def expected(self) -> Label:
@@ -106,7 +106,7 @@ class TrainingResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def draw_training(
-    sheets: Iterable[ExamSheet], *, items: int = DEFAULT_ITEMS, seed: int = 0, what: str = "steps"
+    sheets: Iterable[ExamText], *, items: int = DEFAULT_ITEMS, seed: int = 0, what: str = "steps"
 ) -> Training:
     """Draw items from an exam in random order: half made false by different edits, half reworded or untouched.
 
@@ -146,7 +146,7 @@ def mark_training(truths: Mapping[str, TrainingTruth], answers: Mapping[str, Lab
     return TrainingResult(feedback=feedback, right=right, needed=needed, is_passed=right >= needed > 0)
 
 
-def _spread(sheets: Sequence[ExamSheet], wanted: int, first: Sequence[ExamSheet] = ()) -> list[ExamSheet]:
+def _spread(sheets: Sequence[ExamText], wanted: int, first: Sequence[ExamText] = ()) -> list[ExamText]:
     """This many sheets, from as many edits and cases as possible, certainly false ones first."""
     chosen = list(first)
     left = [one for one in sheets if one not in chosen]
@@ -159,18 +159,18 @@ def _spread(sheets: Sequence[ExamSheet], wanted: int, first: Sequence[ExamSheet]
     return chosen
 
 
-def _edit_of(sheet: ExamSheet) -> str:
+def _edit_of(sheet: ExamText) -> str:
     return _false_change(sheet).edit
 
 
-def _false_change(sheet: ExamSheet) -> SheetChange:
+def _false_change(sheet: ExamText) -> ExamEdit:
     return next(change for change in sheet.changes if not change.is_true)
 
 
-def _true_change(sheet: ExamSheet, number: int) -> SheetChange:
+def _true_change(sheet: ExamText, number: int) -> ExamEdit:
     """Alternately a harmless change, if there is one, and no change."""
     false = _false_change(sheet)
-    untouched = SheetChange(place=false.place if false.before else 0, edit=UNTOUCHED, is_true=True, before="")
+    untouched = ExamEdit(place=false.place if false.before else 0, edit=UNTOUCHED, is_true=True, before="")
     twins = [change for change in sheet.changes if change.edit == REWORDED and number % 2 == 0]
     return twins[0] if twins else untouched
 
@@ -182,16 +182,16 @@ def _rank(edit: str) -> int:
     return 1
 
 
-def _make_item(sheet: ExamSheet, what: str, kept: SheetChange, *, seed: int) -> tuple[TrainingItem, TrainingTruth]:
+def _make_item(sheet: ExamText, what: str, kept: ExamEdit, *, seed: int) -> tuple[TrainingItem, TrainingTruth]:
     """The sheet with only one change, or with none."""
     texts = {
         place: sheet.texts[0][start:end] if kept == sheet.change_of(place) else _restore(sheet, place)
         for place, (start, end) in enumerate(sheet.spans)
     }
     left = {place: text for place, text in texts.items() if text}
-    text, spans = lay_out(list(left.values()))
+    text, spans = join_sentences(list(left.values()))
     span, kind = spans[list(left).index(kept.place)], KINDS[what]
-    source = Source(
+    source = UnitSource(
         run=TRAINING,
         case=sheet.case,
         sample=sheet.number,
@@ -204,14 +204,14 @@ def _make_item(sheet: ExamSheet, what: str, kept: SheetChange, *, seed: int) -> 
     return TrainingItem(code=code, case=sheet.case, source=source, units=units), TrainingTruth(what=what, change=kept)
 
 
-def _restore(sheet: ExamSheet, place: int) -> str:
+def _restore(sheet: ExamText, place: int) -> str:
     """A sentence as the expert wrote it; an invented one is gone."""
     change = sheet.change_of(place)
     start, end = sheet.spans[place]
     return sheet.texts[0][start:end] if change.edit == UNTOUCHED else change.before
 
 
-def _explain(change: SheetChange) -> str:
+def _explain(change: ExamEdit) -> str:
     """Why a sentence is true or not, in the words of the rubric."""
     if change.edit == INVENTED:
         return "The expert does not mention this. Silence neither contradicts nor supports a statement."
@@ -244,7 +244,7 @@ class MarkedReader(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
 
 
-def training_sheets(source: Path, split: str | None, seed: int) -> tuple[tuple[ExamSheet, ...], dict[int, Case]]:
+def training_sheets(source: Path, split: str | None, seed: int) -> tuple[tuple[ExamText, ...], dict[int, Case]]:
     """The sheets of an exam, or of one made from a benchmark or a run's benchmark, and the cases they are about.
 
     By default the train split is used if there is one: a reader trained on a case would recognise it in the study.

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from medthink.cases.case import Case
 from medthink.cases.notebook import thumbnail
-from medthink.core.markup import Markup, fold, joined, paragraphs, tag
+from medthink.core.markup import Markup, fold_section, joined, paragraphs, tag
 from medthink.core.numbers import count_of
-from medthink.report.runs import Entry, Group
+from medthink.report.runs import ComparableGroup, ReportRun
 from medthink.report.summary import name_some
 from medthink.runs.prediction import Prediction
 
@@ -26,7 +26,7 @@ class _Grid(NamedTuple):
     width: float
 
 
-def order_by_difficulty(group: Group) -> list[int]:
+def order_by_difficulty(group: ComparableGroup) -> list[int]:
     """The cases, those that most runs missed first."""
     right = {one.case: 0.0 for one in group.lettered[0].scores.cases}
     for entry in group.lettered:
@@ -35,7 +35,7 @@ def order_by_difficulty(group: Group) -> list[int]:
     return sorted(right, key=lambda case: (right[case], case))
 
 
-def case_matrix_markup(group: Group, shown: Sequence[int], prefix: str) -> Markup:
+def case_matrix_markup(group: ComparableGroup, shown: Sequence[int], prefix: str) -> Markup:
     """The matrix of a group; `shown` are the cases that can be opened on the page."""
     cases = order_by_difficulty(group)
     grid = _Grid(tuple(cases), max(_LEAST_WIDTH, min(_MOST_WIDTH, _FULL / len(cases))))
@@ -106,7 +106,7 @@ class ShownCases(NamedTuple):
         return (*self.missed, *self.divided, *self.right)
 
 
-def choose_cases(group: Group, most: int) -> ShownCases:
+def choose_cases(group: ComparableGroup, most: int) -> ShownCases:
     """The cases that most runs missed, then those that divide the runs most evenly, then some that none missed."""
     wrong = count_wrong(group.lettered)
     missed = sorted(wrong, key=lambda case: (-wrong[case], case))[:most]
@@ -117,7 +117,7 @@ def choose_cases(group: Group, most: int) -> ShownCases:
     return ShownCases(tuple(missed), tuple(divided), tuple(right))
 
 
-def other_cases_markup(group: Group, shown: ShownCases, prefix: str) -> Iterator[Markup]:
+def other_cases_markup(group: ComparableGroup, shown: ShownCases, prefix: str) -> Iterator[Markup]:
     """The cases that divide the runs, and those that every run got right."""
     wrong = count_wrong(group.lettered)
     kinds = (("Cases that divide the runs", shown.divided), ("Right in every run", shown.right))
@@ -127,7 +127,7 @@ def other_cases_markup(group: Group, shown: ShownCases, prefix: str) -> Iterator
             yield _case_folds(group, numbers, wrong, prefix)
 
 
-def wrong_cases_markup(group: Group, most: int, prefix: str = "group-1") -> Markup:
+def wrong_cases_markup(group: ComparableGroup, most: int, prefix: str = "group-1") -> Markup:
     """The cases that some run missed, those that most runs missed first, with the number not shown."""
     entries = group.lettered
     wrong = count_wrong(entries)
@@ -138,14 +138,14 @@ def wrong_cases_markup(group: Group, most: int, prefix: str = "group-1") -> Mark
     return joined((tag("p", f"{intro}."), _case_folds(group, order[:most], wrong, prefix)))
 
 
-def _case_folds(group: Group, numbers: Sequence[int], wrong: Counter[int], prefix: str) -> Markup:
+def _case_folds(group: ComparableGroup, numbers: Sequence[int], wrong: Counter[int], prefix: str) -> Markup:
     cases = group.entries[0].material.cases
     # Nearly all the time is spent on pictures, which are decoded in parallel.
     with ThreadPoolExecutor() as pool:
         return joined(pool.map(lambda number: _case_markup(cases[number], group, wrong[number], prefix), numbers))
 
 
-def count_wrong(entries: Sequence[Entry]) -> Counter[int]:
+def count_wrong(entries: Sequence[ReportRun]) -> Counter[int]:
     """How many runs missed each case, by a wrong answer or none, in at least one sample."""
     wrong: Counter[int] = Counter()
     for entry in entries:
@@ -153,7 +153,7 @@ def count_wrong(entries: Sequence[Entry]) -> Counter[int]:
     return wrong
 
 
-def _case_markup(case: Case, group: Group, wrong: int, prefix: str) -> Markup:
+def _case_markup(case: Case, group: ComparableGroup, wrong: int, prefix: str) -> Markup:
     entries = group.lettered
     said = {entry.label: [one for one in entry.material.predictions if one.case == case.id] for entry in entries}
     missed = [entry for entry in entries if not all(_is_right(one, case) for one in said[entry.label])]
@@ -168,7 +168,7 @@ def _case_markup(case: Case, group: Group, wrong: int, prefix: str) -> Markup:
         _pictures(case),
         tag("h4", "Options"),
         _options(case, said),
-        fold("Reference: imaging findings and discussion", *_reference(case), class_="inner"),
+        fold_section("Reference: imaging findings and discussion", *_reference(case), class_="inner"),
         *_outputs(entries, said, case),
         *(_steps_markup(entry, said[entry.label], case) for entry in missed),
         class_="case",
@@ -217,15 +217,15 @@ def _reference(case: Case) -> Iterator[Markup]:
     yield paragraphs(case.reference.discussion)
 
 
-def _steps_markup(entry: Entry, said: list[Prediction], case: Case) -> Markup:
+def _steps_markup(entry: ReportRun, said: list[Prediction], case: Case) -> Markup:
     """What the run wrote, step by step, next to what the expert wrote; of several samples, the first wrong one."""
     one = next(prediction for prediction in said if not _is_right(prediction, case))
     letters = ", ".join(prediction.prediction or prediction.state for prediction in said)
     head = joined((tag("span", entry.label), tag("span", f" said {letters}", class_="soft")))
-    return fold(head, *_beside(entry, one, case), class_="inner")
+    return fold_section(head, *_beside(entry, one, case), class_="inner")
 
 
-def _beside(entry: Entry, one: Prediction, case: Case) -> Iterator[Markup]:
+def _beside(entry: ReportRun, one: Prediction, case: Case) -> Iterator[Markup]:
     if one.state != "ok":
         reason = _reason(one)
         yield tag("p", tag("b", one.state), f": {reason}" if reason else "", class_="state")
@@ -236,7 +236,7 @@ def _beside(entry: Entry, one: Prediction, case: Case) -> Iterator[Markup]:
         yield tag("p", "The run gave a letter without a text.", class_="soft")
 
 
-def _rows(entry: Entry, one: Prediction, case: Case) -> Iterator[tuple[str, str, str]]:
+def _rows(entry: ReportRun, one: Prediction, case: Case) -> Iterator[tuple[str, str, str]]:
     """Each text of a prediction: which step, what the model wrote, what the expert wrote."""
     steps = one.prediction_twi
     is_own = not entry.manifest.condition.swap_images
@@ -250,7 +250,7 @@ def _rows(entry: Entry, one: Prediction, case: Case) -> Iterator[tuple[str, str,
         yield name, why, f"{case.reference.answer}: {case.reference.answer_text}"
 
 
-def _outputs(entries: Sequence[Entry], said: dict[str, list[Prediction]], case: Case) -> Iterator[Markup]:
+def _outputs(entries: Sequence[ReportRun], said: dict[str, list[Prediction]], case: Case) -> Iterator[Markup]:
     """What the runs wrote, side by side with the expert's words; only the best of many runs."""
     some = entries[:_MOST_BESIDE]
     if len(entries) < 2:
@@ -275,7 +275,7 @@ def _outputs(entries: Sequence[Entry], said: dict[str, list[Prediction]], case: 
     rest = len(entries) - len(some)
     note = tag("p", f"{count_of(rest, 'more run')} not shown here.", class_="soft small") if rest else Markup("")
     box = tag("div", table, class_="box", role="region", aria_label="Outputs side by side", tabindex=0)
-    yield fold("What the runs wrote, side by side", box, note, class_="inner")
+    yield fold_section("What the runs wrote, side by side", box, note, class_="inner")
 
 
 def _letter_mark(one: Prediction, case: Case) -> Markup:

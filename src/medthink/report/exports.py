@@ -5,15 +5,15 @@ import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from medthink.audit.runs import Audit
+from medthink.audit.runs import RunAudit
 from medthink.core.markup import Table, clean, one_line
 from medthink.core.numbers import as_percent
-from medthink.core.tables import guard
+from medthink.core.tables import escape_formula
 from medthink.metrics.registry import METRICS, shown_in
-from medthink.report.guessing import Audited, points
-from medthink.report.runs import Entry, Group, answer_pairs, ends_of, value_of
+from medthink.report.guessing import GroupAudit, points_with_interval
+from medthink.report.runs import ComparableGroup, ReportRun, answer_pairs, ends_of, value_of
 from medthink.report.tables import STEP_NAMES, metric_value, states_text, tokens_per_case, without_columns
-from medthink.scoring.scores import AnswerScores, cost, percent, value_text
+from medthink.scoring.scores import AnswerScores, cost_text, rate_text, value_text
 from medthink.stats.comparisons.ranks import RankedRun
 from medthink.stats.estimate import Measured, rank_range
 
@@ -35,7 +35,7 @@ _LATEX = str.maketrans(
 _NOT_LATEX = re.compile(r"[^\x20-\x7e\xa1-\xff]")
 
 
-def csv_table(groups: Sequence[Group], audited: Sequence[Audited] = ()) -> str:
+def csv_table(groups: Sequence[ComparableGroup], audited: Sequence[GroupAudit] = ()) -> str:
     """One row per run, with numbers as numbers; no text can be executed by a spreadsheet as a formula."""
     named = [(number, group, audits_by_label(audited, number)) for number, group in enumerate(groups)]
     rows = [row for number, group, audits in named for row in _records(group, number + 1, audits)]
@@ -47,18 +47,18 @@ def csv_table(groups: Sequence[Group], audited: Sequence[Audited] = ()) -> str:
     return stream.getvalue()
 
 
-def markdown_tables(groups: Sequence[Group], audited: Sequence[Audited] = ()) -> str:
+def markdown_tables(groups: Sequence[ComparableGroup], audited: Sequence[GroupAudit] = ()) -> str:
     """One table per group."""
     return _paper_tables(groups, audited, _markdown_group)
 
 
-def latex_tables(groups: Sequence[Group], audited: Sequence[Audited] = ()) -> str:
+def latex_tables(groups: Sequence[ComparableGroup], audited: Sequence[GroupAudit] = ()) -> str:
     """One `booktabs` table per group."""
     return _paper_tables(groups, audited, _latex_group)
 
 
 def _paper_tables(
-    groups: Sequence[Group], audited: Sequence[Audited], write: Callable[[str, Table], Iterator[str]]
+    groups: Sequence[ComparableGroup], audited: Sequence[GroupAudit], write: Callable[[str, Table], Iterator[str]]
 ) -> str:
     tables = [
         (group.title, paper_table(group, audits_by_label(audited, number)))
@@ -68,7 +68,7 @@ def _paper_tables(
     return "\n".join(line for title, table in tables for line in write(title, table))
 
 
-def audits_by_label(audited: Sequence[Audited], number: int) -> dict[str, Audit]:
+def audits_by_label(audited: Sequence[GroupAudit], number: int) -> dict[str, RunAudit]:
     """The audits of a group's runs by label; none where none were made."""
     return {entry.label: audit for entry, audit in audited[number].audits} if audited else {}
 
@@ -89,10 +89,10 @@ def _latex_character(character: str) -> str:
 
 
 def _csv_cell(value: Cell) -> Cell:
-    return guard(clean(value)) if isinstance(value, str) else value
+    return escape_formula(clean(value)) if isinstance(value, str) else value
 
 
-def _records(group: Group, number: int, audits: Mapping[str, Audit]) -> Iterator[dict[str, Cell]]:
+def _records(group: ComparableGroup, number: int, audits: Mapping[str, RunAudit]) -> Iterator[dict[str, Cell]]:
     places = {entry.label: place for entry, place in group.ranked()}
     for entry in group.entries:
         origin = entry.scores.origin
@@ -121,7 +121,7 @@ def _answer_record(answers: AnswerScores | None, place: RankedRun | None) -> dic
     }  # fmt: skip
 
 
-def _gain_record(audit: Audit | None) -> dict[str, Cell]:
+def _gain_record(audit: RunAudit | None) -> dict[str, Cell]:
     rival = audit.strongest if audit else None
     return {
         "strongest_rival": rival.name if rival else None,
@@ -132,7 +132,7 @@ def _gain_record(audit: Audit | None) -> dict[str, Cell]:
     }
 
 
-def _usage_record(entry: Entry) -> dict[str, Cell]:
+def _usage_record(entry: ReportRun) -> dict[str, Cell]:
     usage = entry.scores.usage
     return {
         "calls": usage.calls if usage else None,
@@ -142,7 +142,7 @@ def _usage_record(entry: Entry) -> dict[str, Cell]:
     }
 
 
-def _step_record(entry: Entry) -> dict[str, Cell]:
+def _step_record(entry: ReportRun) -> dict[str, Cell]:
     record: dict[str, Cell] = {}
     for step in STEP_NAMES:
         for metric in shown_in("exports"):
@@ -159,7 +159,7 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 6)
 
 
-def paper_table(group: Group, audits: Mapping[str, Audit]) -> Table:
+def paper_table(group: ComparableGroup, audits: Mapping[str, RunAudit]) -> Table:
     """A group's table for a paper: accuracy, rival, gain, rank, tier, steps, states and cost, with intervals."""
     places = {entry.label: place for entry, place in group.ranked()}
     steps = [(step, metric) for step in STEP_NAMES for metric in _PAPER_METRICS if _has_metric(group, step, metric)]
@@ -170,14 +170,14 @@ def paper_table(group: Group, audits: Mapping[str, Audit]) -> Table:
         rows.append(
             (
                 entry.label,
-                percent(answers.accuracy),
+                rate_text(answers.accuracy),
                 f"{rival.name}: {as_percent(value_of(rival.accuracy) or 0.0)}" if rival else "–",
-                points(audit.diagnostic_gain) if audit else "–",
+                points_with_interval(audit.diagnostic_gain) if audit else "–",
                 rank_range(place.rank, place.worst) if place else "–",
                 str(place.tier) if place else "–",
                 *(value_text(metric_value(entry.scores, step, metric)) for step, metric in steps),
                 states_text(answers.states),
-                cost(entry.scores.usage),
+                cost_text(entry.scores.usage),
             )
         )
     names = (f"{STEP_NAMES[step].partition(': ')[2] or STEP_NAMES[step]}, {METRICS[m].title}" for step, m in steps)
@@ -187,7 +187,7 @@ def paper_table(group: Group, audits: Mapping[str, Audit]) -> Table:
     return without_columns(table, set() if audits else {2, 3})
 
 
-def _has_metric(group: Group, step: str, metric: str) -> bool:
+def _has_metric(group: ComparableGroup, step: str, metric: str) -> bool:
     return any(metric_value(entry.scores, step, metric) is not None for entry in group.lettered)
 
 

@@ -4,16 +4,16 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from medthink.audit.benchmark import ALPHA, Probe, probe_benchmark
+from medthink.audit.benchmark import ALPHA, BenchmarkAudit, audit_benchmark
 from medthink.audit.rivals import rival_guesses
-from medthink.audit.runs import Audit, audit_run
+from medthink.audit.runs import RunAudit, audit_run
 from medthink.cases.benchmark import Benchmark
-from medthink.core.markup import Markup, Table, fold, tag
+from medthink.core.markup import Markup, Table, fold_section, tag
 from medthink.core.numbers import as_p_value, as_percent, as_points
-from medthink.report.runs import Entry, Group
+from medthink.report.runs import ComparableGroup, ReportRun
 from medthink.report.summary import name_some
 from medthink.report.tables import table_markup
-from medthink.scoring.scores import percent
+from medthink.scoring.scores import rate_text
 from medthink.stats.estimate import Estimate, Measured
 
 _MEANING = (
@@ -27,26 +27,26 @@ _UNTRAINED = (
 )
 
 
-class Audited(NamedTuple):
+class GroupAudit(NamedTuple):
     """The audits of a group's runs; `probe` is that of the benchmark, None where no guessers were trained."""
 
-    audits: tuple[tuple[Entry, Audit], ...]
-    probe: Probe | None
+    audits: tuple[tuple[ReportRun, RunAudit], ...]
+    probe: BenchmarkAudit | None
 
 
-def audit_group(group: Group, data: Path | None = None, *, trains: bool) -> Audited:
+def audit_group(group: ComparableGroup, data: Path | None = None, *, trains: bool) -> GroupAudit:
     """Audit every run that answered by letter; `trains` also probes the benchmark itself."""
     if not group.lettered:
-        return Audited((), None)
+        return GroupAudit((), None)
     scored = [entry.scores for entry in group.lettered]
     manifest = group.entries[0].manifest
     benchmark, split = Benchmark.open(data or Path(manifest.benchmark)), manifest.selection.split
     guesses = rival_guesses(benchmark, split)
-    probe = probe_benchmark(benchmark, split) if trains else None
-    return Audited(tuple((entry, audit_run(entry.scores, guesses, scored)) for entry in group.lettered), probe)
+    probe = audit_benchmark(benchmark, split) if trains else None
+    return GroupAudit(tuple((entry, audit_run(entry.scores, guesses, scored)) for entry in group.lettered), probe)
 
 
-def validity_markup(named: Sequence[tuple[str, Audited]]) -> Iterator[Markup]:
+def validity_markup(named: Sequence[tuple[str, GroupAudit]]) -> Iterator[Markup]:
     """The section, group by group: the definition, one row per run, every rival, and the effect of a change of form."""
     yield tag("p", _MEANING)
     if any(audited.probe is None for _, audited in named):
@@ -56,20 +56,20 @@ def validity_markup(named: Sequence[tuple[str, Audited]]) -> Iterator[Markup]:
         yield from _group_markup(audited)
 
 
-def _group_markup(audited: Audited) -> Iterator[Markup]:
+def _group_markup(audited: GroupAudit) -> Iterator[Markup]:
     if audited.probe:
         alarms = [one.name for one in audited.probe.alarms]
         yield tag("p", f"{_alarm_words(alarms)} (α = {ALPHA:g}, Holm over the guessers that should know nothing).")
         yield table_markup(_probe_table(audited.probe), name="Guessers on the benchmark")
     yield table_markup(_gain_table(audited.audits), name="Diagnostic gain by run")
-    yield fold("Every rival", table_markup(_rival_table(audited.audits), name="Runs against their rivals"))
+    yield fold_section("Every rival", table_markup(_rival_table(audited.audits), name="Runs against their rivals"))
     consistency = _consistency_table(audited.audits)
     if consistency.rows:
         yield tag("h4", "The same question in another form")
         yield table_markup(consistency, name="Consistency when only the form changes")
 
 
-def points(measured: Measured) -> str:
+def points_with_interval(measured: Measured) -> str:
     """A difference of rates in points: `+4.2 (−1.0 to +9.4)`."""
     if isinstance(measured, Estimate):
         return f"{as_points(measured.value)} ({as_points(measured.low)} to {as_points(measured.high)})"
@@ -82,12 +82,12 @@ def _alarm_words(alarms: list[str]) -> str:
     return f"The benchmark raises an alarm: {name_some(alarms)} beat{'s' if len(alarms) == 1 else ''} chance"
 
 
-def _probe_table(probe: Probe) -> Table:
+def _probe_table(probe: BenchmarkAudit) -> Table:
     rows = tuple(
         (
             one.name,
             one.meaning,
-            percent(one.accuracy),
+            rate_text(one.accuracy),
             "–" if one.p_holm is None else as_p_value(one.p_holm),
             one.verdict,
         )
@@ -96,7 +96,7 @@ def _probe_table(probe: Probe) -> Table:
     return Table(("Guesser", "What it sees", "Right", "p (Holm)", "Verdict"), rows, frozenset({2, 3}))
 
 
-def _gain_table(audits: Sequence[tuple[Entry, Audit]]) -> Table:
+def _gain_table(audits: Sequence[tuple[ReportRun, RunAudit]]) -> Table:
     rows = []
     for entry, audit in audits:
         strongest = audit.strongest
@@ -104,10 +104,10 @@ def _gain_table(audits: Sequence[tuple[Entry, Audit]]) -> Table:
         rows.append(
             (
                 entry.label,
-                percent(audit.accuracy),
+                rate_text(audit.accuracy),
                 f"{strongest.name}: {as_percent(strongest.accuracy.value or 0)}",
-                points(audit.diagnostic_gain),
-                percent(strongest.on_misses),
+                points_with_interval(audit.diagnostic_gain),
+                rate_text(strongest.on_misses),
                 bias,
             )
         )
@@ -122,9 +122,15 @@ def _gain_table(audits: Sequence[tuple[Entry, Audit]]) -> Table:
     return Table(columns, tuple(rows), frozenset({1, 3, 4, 5}))
 
 
-def _rival_table(audits: Sequence[tuple[Entry, Audit]]) -> Table:
+def _rival_table(audits: Sequence[tuple[ReportRun, RunAudit]]) -> Table:
     rows = tuple(
-        (entry.label, rival.name, percent(rival.accuracy), points(rival.gain), percent(rival.on_misses))
+        (
+            entry.label,
+            rival.name,
+            rate_text(rival.accuracy),
+            points_with_interval(rival.gain),
+            rate_text(rival.on_misses),
+        )
         for entry, audit in audits
         for rival in audit.rivals
     )
@@ -132,9 +138,9 @@ def _rival_table(audits: Sequence[tuple[Entry, Audit]]) -> Table:
     return Table(columns, rows, frozenset({2, 3, 4}))
 
 
-def _consistency_table(audits: Sequence[tuple[Entry, Audit]]) -> Table:
+def _consistency_table(audits: Sequence[tuple[ReportRun, RunAudit]]) -> Table:
     rows = tuple(
-        (entry.label, one.what.replace("_", " "), percent(one.same_answer), points(one.difference))
+        (entry.label, one.what.replace("_", " "), rate_text(one.same_answer), points_with_interval(one.difference))
         for entry, audit in audits
         for one in audit.consistency
     )

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from medthink.audit.runs import Audit, Rival
-from medthink.core.markup import Markup, fold, joined, tag
+from medthink.audit.runs import RivalResult, RunAudit
+from medthink.core.markup import Markup, fold_section, joined, tag
 from medthink.core.numbers import as_percent
 from medthink.report.figures.accuracy import chance
-from medthink.report.guessing import Audited, points
-from medthink.report.runs import Entry, Group, ends_of, value_of
-from medthink.scoring.scores import cost
+from medthink.report.guessing import GroupAudit, points_with_interval
+from medthink.report.runs import ComparableGroup, ReportRun, ends_of, value_of
+from medthink.scoring.scores import cost_text
 from medthink.stats.comparisons.ranks import RankedRun
 from medthink.stats.estimate import rank_range
 
@@ -32,12 +32,12 @@ class _Scale(NamedTuple):
         return round(_MARGIN + (share - self.low) / (self.high - self.low) * (_WIDTH - 2 * _MARGIN), 1)
 
 
-def is_baseline(entry: Entry) -> bool:
+def is_baseline(entry: ReportRun) -> bool:
     """Whether it is a run of an embedded baseline, which is included for comparison only."""
     return entry.manifest.model.startswith("baseline/")
 
 
-def headline_markup(group: Group, audited: Audited) -> Iterator[Markup]:
+def headline_markup(group: ComparableGroup, audited: GroupAudit) -> Iterator[Markup]:
     """One row per run, best first; embedded baselines are folded, unless there is nothing else."""
     audits = {entry.label: audit for entry, audit in audited.audits}
     models = [entry for entry in group.lettered if not is_baseline(entry)] or list(group.lettered)
@@ -46,11 +46,13 @@ def headline_markup(group: Group, audited: Audited) -> Iterator[Markup]:
     places = {entry.label: place for entry, place in group.ranked()}
     yield _table(models, audits, places, scale, line)
     if rest:
-        yield fold(f"Embedded baselines ({len(rest)})", _table(rest, audits, places, scale, line), class_="baselines")
+        yield fold_section(
+            f"Embedded baselines ({len(rest)})", _table(rest, audits, places, scale, line), class_="baselines"
+        )
     yield tag("p", f"{_LEGEND} All on {group.cases_text}.", class_="soft small")
 
 
-def _scale(group: Group, audited: Audited) -> _Scale:
+def _scale(group: ComparableGroup, audited: GroupAudit) -> _Scale:
     """One axis for all rows, in steps of ten points, around everything that is drawn."""
     shares = [chance(group)]
     for entry in group.lettered:
@@ -61,7 +63,7 @@ def _scale(group: Group, audited: Audited) -> _Scale:
 
 
 def _table(
-    entries: Sequence[Entry], audits: dict[str, Audit], places: dict[str, RankedRun], scale: _Scale, line: float
+    entries: Sequence[ReportRun], audits: dict[str, RunAudit], places: dict[str, RankedRun], scale: _Scale, line: float
 ) -> Markup:
     axis = tag("span", f"axis {scale.low * 100:.0f}–{scale.high * 100:.0f} %", class_="soft")
     notes = {1: (" ", axis)}
@@ -79,7 +81,7 @@ def _table(
     )
 
 
-def _row(entry: Entry, audit: Audit | None, place: RankedRun | None, scale: _Scale, line: float) -> Markup:
+def _row(entry: ReportRun, audit: RunAudit | None, place: RankedRun | None, scale: _Scale, line: float) -> Markup:
     rival = audit.strongest if audit else None
     under = f"rank {rank_range(place.rank, place.worst)}, tier {place.tier}" if place else ""
     name = tag("th", tag("span", entry.label, class_="name"), tag("span", under, class_="under"), scope="row")
@@ -104,7 +106,7 @@ def _row(entry: Entry, audit: Audit | None, place: RankedRun | None, scale: _Sca
             class_="number",
             data_sort=_sort_key(value_of(audit.diagnostic_gain) if audit else None),
         ),
-        tag("td", cost(entry.scores.usage), class_="number"),
+        tag("td", cost_text(entry.scores.usage), class_="number"),
     )
 
 
@@ -112,7 +114,7 @@ def _sort_key(value: float | None) -> str | None:
     return None if value is None else f"{value:.6f}"
 
 
-def _rival_cells(audit: Audit | None, rival: Rival | None) -> Iterator[str]:
+def _rival_cells(audit: RunAudit | None, rival: RivalResult | None) -> Iterator[str]:
     if audit is None or rival is None:
         yield "–"
         return
@@ -120,11 +122,11 @@ def _rival_cells(audit: Audit | None, rival: Rival | None) -> Iterator[str]:
     yield tag("span", rival.name, class_="under")
 
 
-def _gain_cells(audit: Audit | None) -> Iterator[str]:
+def _gain_cells(audit: RunAudit | None) -> Iterator[str]:
     if audit is None:
         yield "–"
         return
-    value, _, interval = points(audit.diagnostic_gain).partition(" ")
+    value, _, interval = points_with_interval(audit.diagnostic_gain).partition(" ")
     yield tag("b", value)
     flag = () if audit.has_own_blind else (tag("span", " · guessing only", class_="flag"),)
     yield tag("span", interval.strip("()"), *flag, class_="under")

@@ -7,47 +7,47 @@ import numpy as np
 
 from medthink.cases.slices import slice_cases
 from medthink.core.digest import seed_from
-from medthink.core.markup import Markup, Table, fold, tag
+from medthink.core.markup import Markup, Table, fold_section, tag
 from medthink.judge.exam.results import EXAMS_FILE, ExamResult, read_results
 from medthink.judge.judged import JUDGEMENTS_FILE, JudgedScores, load_judged, score_judged
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.preference import other_number
-from medthink.judge.scores import SeatScores
+from medthink.judge.scores import JudgeConfigScores
 from medthink.readers.agreement import RunAgreement, read_agreement
 from medthink.report.figures.judged import discussion_drawing, profile_drawing
-from medthink.report.figures.style import Drawing, figure_markup
+from medthink.report.figures.style import FigureSpec, figure_markup
 from medthink.report.judged_tables import (
-    Seated,
+    JudgeRow,
     coverage_table,
     edits_table,
     exams_table,
+    judge_bias_table,
+    judge_rows,
     kind_tables,
-    leanings_table,
-    seat_scores,
     shortfall_lines,
     slices_table,
 )
-from medthink.report.runs import Entry
+from medthink.report.runs import ReportRun
 from medthink.report.tables import table_markup
 from medthink.runs.run import Run
-from medthink.scoring.scores import percent, value_text
+from medthink.scoring.scores import rate_text, value_text
 from medthink.stats import Game, bradley_terry
-from medthink.stats.estimate import rank_range, share
+from medthink.stats.estimate import rank_range, rate_cell
 
 _COLUMNS = ("Judge", "Run", "Rank", "Beats an average run", "Pairs")
 
 
-def ranks_table(judged: "Sequence[Judged]") -> Table:
+def ranks_table(judged: "Sequence[JudgedReportRun]") -> Table:
     """Every judge's ranking of the runs that it compared with each other; ranks are ranges."""
     rows = [row for judge in _judges(judged) for row in _rank(judge, judged)]
     return Table(_COLUMNS, tuple(rows), frozenset({2, 3, 4}), frozenset({0}))
 
 
-def _judges(judged: "Sequence[Judged]") -> list[str]:
+def _judges(judged: "Sequence[JudgedReportRun]") -> list[str]:
     return sorted({one.label for run in judged for one in run.scores["preference"] if one.contests})
 
 
-def _rank(judge: str, judged: "Sequence[Judged]") -> Iterator[tuple[str, ...]]:
+def _rank(judge: str, judged: "Sequence[JudgedReportRun]") -> Iterator[tuple[str, ...]]:
     names: dict[int, str] = {}
     pairs: list[tuple[int, int, float, int]] = []
     own = {other_number(Run.open(run.entry.path).manifest.digest()): run for run in judged}
@@ -63,7 +63,7 @@ def _rank(judge: str, judged: "Sequence[Judged]") -> Iterator[tuple[str, ...]]:
     for number, strength in ranked:
         met = sum(number in pair[:2] for pair in pairs)
         rank = rank_range(strength.rank, strength.worst_rank)
-        yield (judge, names[number], rank, share(strength.beats_average), f"{met:,}")
+        yield (judge, names[number], rank, rate_cell(strength.beats_average), f"{met:,}")
 
 
 _WIRING = "A seat marked “smoke test” is the embedded judge: it shows that judging works and says nothing about a run."
@@ -74,32 +74,32 @@ _AGREEMENT = (
     "sentences that the judge finds, and the share of true sentences it accepts; a judge below the floor is marked."
 )
 # Kinds that have a figure, what is drawn, and its heading.
-_DRAWINGS: dict[str, tuple[str, Callable[[Seated[Any], int], Drawing]]] = {
+_DRAWINGS: dict[str, tuple[str, Callable[[JudgeRow[Any], int], FigureSpec]]] = {
     "steps": ("Types of error", profile_drawing),
     "discussion": ("Sections and dimensions", discussion_drawing),
 }
 
 
-class Judged(NamedTuple):
+class JudgedReportRun(NamedTuple):
     """A judged run with its scores, and how far its judges agree with readers, if measured.
 
     `is_outdated` says that it was measured on other judgements.
     """
 
-    entry: Entry
+    entry: ReportRun
     scores: JudgedScores
     agreements: RunAgreement | None
     is_outdated: bool
     exams: tuple[ExamResult, ...] = ()
 
 
-def score_judgements(entries: Sequence[Entry]) -> list[Judged]:
+def score_judgements(entries: Sequence[ReportRun]) -> list[JudgedReportRun]:
     """The judged runs with their scores, also by slice."""
     found = (entry for entry in entries if (entry.path / JUDGEMENTS_FILE).is_file())
     return [_open(entry) for entry in found]
 
 
-def judged_markup(judged: Sequence[Judged]) -> Iterator[Markup]:
+def judged_markup(judged: Sequence[JudgedReportRun]) -> Iterator[Markup]:
     """Every kind, then what was not judged and how far judges agree with readers."""
     kinds = {what: [seated for run in judged for seated in _seat(run, run.scores[what])] for what in KINDS}
     if any(seated.scores.is_smoke_test for seats in kinds.values() for seated in seats):
@@ -119,27 +119,27 @@ def _exam_markup(results: Iterable[ExamResult]) -> Iterator[Markup]:
     found = list(results)
     yield from _headed("Exams of the judges", exams_table(found))
     yield from (tag("p", line, class_="soft") for line in shortfall_lines(found))
-    yield from _headed("Biases of the judges", leanings_table(found))
+    yield from _headed("Biases of the judges", judge_bias_table(found))
     edits = edits_table(found)
     if edits.rows:
-        yield fold("Errors found, edit by edit", table_markup(edits, name="Errors found, edit by edit"))
+        yield fold_section("Errors found, edit by edit", table_markup(edits, name="Errors found, edit by edit"))
 
 
-def _open(entry: Entry) -> Judged:
+def _open(entry: ReportRun) -> JudgedReportRun:
     slices = slice_cases(entry.material.cases.values())
     run = load_judged(entry.path, entry.material.cases)
     agreements = read_agreement(entry.path)
     is_outdated = agreements is not None and agreements.is_outdated(run.judgements)
     shown = None if agreements is None or is_outdated else agreements.without_names()
     exams = read_results(entry.path / EXAMS_FILE)
-    return Judged(entry, score_judged(run, slices), shown, is_outdated=is_outdated, exams=exams)
+    return JudgedReportRun(entry, score_judged(run, slices), shown, is_outdated=is_outdated, exams=exams)
 
 
-def _seat(run: Judged, found: Sequence[SeatScores]) -> list[Seated[Any]]:
-    return seat_scores(run.entry.label, found, run.agreements, is_outdated=run.is_outdated, exams=run.exams)
+def _seat(run: JudgedReportRun, found: Sequence[JudgeConfigScores]) -> list[JudgeRow[Any]]:
+    return judge_rows(run.entry.label, found, run.agreements, is_outdated=run.is_outdated, exams=run.exams)
 
 
-def _kind_markup(what: str, seats: Sequence[Seated[Any]]) -> Iterator[Markup]:
+def _kind_markup(what: str, seats: Sequence[JudgeRow[Any]]) -> Iterator[Markup]:
     for heading, (note, table) in kind_tables(what, seats).items():
         yield from _headed(heading, table)
         if note:
@@ -152,7 +152,7 @@ def _kind_markup(what: str, seats: Sequence[Seated[Any]]) -> Iterator[Markup]:
     for one in seats:
         slices, title = slices_table(what, one), f"By slice: {one.title}"
         if slices.rows:
-            yield fold(title, table_markup(slices, name=title))
+            yield fold_section(title, table_markup(slices, name=title))
 
 
 def _headed(heading: str, table: Table) -> Iterator[Markup]:
@@ -161,20 +161,22 @@ def _headed(heading: str, table: Table) -> Iterator[Markup]:
         yield table_markup(table, name=f"{heading}, judged")
 
 
-def _disagreement_table(judged: Sequence[Judged]) -> Table:
+def _disagreement_table(judged: Sequence[JudgedReportRun]) -> Table:
     rows = tuple(
-        (run.entry.label, what, share(measured)) for run in judged for what, measured in run.scores.disagreement.items()
+        (run.entry.label, what, rate_cell(measured))
+        for run in judged
+        for what, measured in run.scores.disagreement.items()
     )
     return Table(("Run", "Of", "Pairs of judges that differ on a unit"), rows, frozenset({2}))
 
 
-def _agreement_table(judged: Sequence[Judged]) -> Table:
+def _agreement_table(judged: Sequence[JudgedReportRun]) -> Table:
     rows = []
     for run, agreements in ((run, run.agreements) for run in judged if run.agreements):
         judges = dict.fromkeys(pair.b for pair in agreements.pairs if pair.kind == "reader–judge")
         for pair in (pair for judge in judges for pair in agreements.validity(judge)):
             found = pair.nominal
-            cells = (percent(found.percent), value_text(found.kappa), value_text(found.ac1))
+            cells = (rate_text(found.percent), value_text(found.kappa), value_text(found.ac1))
             rows.append((run.entry.label, pair.b, pair.a, pair.aspect, f"{found.n:,}", *cells))
     columns = ("Run", "Judge", "Readers", "On", "n", "Same label", "κ", "AC1")
     return Table(columns, tuple(rows), frozenset(range(4, len(columns))), frozenset({1}))

@@ -9,12 +9,12 @@ from medthink.cases.slices import SMALL
 from medthink.core.markup import Table, one_line
 from medthink.core.numbers import as_percent
 from medthink.judge.edits import is_counted
-from medthink.judge.exam.results import BELOW_FLOOR, LONGER, REWORDED, UNTOUCHED, ExamResult, KindMarks, tell_exam
-from medthink.judge.judgement import PANEL, Seat, name_seats
+from medthink.judge.exam.results import BELOW_FLOOR, LONGER, REWORDED, UNTOUCHED, ExamResult, KindGrades, describe_exam
+from medthink.judge.judgement import PANEL, JudgeConfig, name_judges
 from medthink.judge.kinds import KINDS
-from medthink.judge.scores import COMPLETE_SHARE, Coverage, JudgedSlice, ScoreCell, ScoreTable, SeatScores
+from medthink.judge.scores import COMPLETE_SHARE, Coverage, JudgeConfigScores, JudgedSlice, ScoreCell, ScoreTable
 from medthink.readers.agreement import READERS, RaterPair, RunAgreement
-from medthink.stats.estimate import Undefined, mean, share
+from medthink.stats.estimate import Undefined, mean_cell, rate_cell
 
 NO_READER = "not measured: no reader has judged this run"
 OUTDATED = "not measured: judged again since readers were compared; run medthink agree again"
@@ -22,10 +22,10 @@ NO_PANEL = "not measured: readers are compared with single judges"
 NO_SHARED = "not measured: no reader has judged what this judge has"
 _LONGEST_NAME = 30
 
-Scored = TypeVar("Scored", bound=SeatScores)
+Scored = TypeVar("Scored", bound=JudgeConfigScores)
 
 
-class Seated(msgspec.Struct, Generic[Scored], frozen=True):
+class JudgeRow(msgspec.Struct, Generic[Scored], frozen=True):
     """The scores that one judge gives one run; `judge` is its name among the judges of that run.
 
     `is_outdated` says that readers were compared with other judgements; `exams` are those of all judges.
@@ -67,7 +67,7 @@ class Seated(msgspec.Struct, Generic[Scored], frozen=True):
 
     def exam(self, what: str) -> str:
         """How the judge did in its exam of this kind of judging, and whether that is below the floor."""
-        return tell_exam(self.exams, self.scores.seat, what)
+        return describe_exam(self.exams, self.scores.seat, what)
 
     def _pairs(self, aspect: str, slicing: str, value: str) -> list[RaterPair]:
         """With the readers' majority where there is one, else with each reader."""
@@ -77,26 +77,26 @@ class Seated(msgspec.Struct, Generic[Scored], frozen=True):
         return [one for one in own if one.a == READERS] or own
 
 
-def seat_scores(
+def judge_rows(
     run: str,
     found: Sequence[Scored],
     agreements: RunAgreement | None,
     *,
     is_outdated: bool = False,
     exams: tuple[ExamResult, ...] = (),
-) -> list[Seated[Scored]]:
+) -> list[JudgeRow[Scored]]:
     """The seats that gave verdicts, under the names that `medthink agree` uses."""
-    names = name_seats({one.seat: one.label for one in found if one.coverage.judged and one.seat.judge != PANEL})
-    return [Seated(run, names.get(one.seat, one.label), one, agreements, is_outdated, exams) for one in found]
+    names = name_judges({one.seat: one.label for one in found if one.coverage.judged and one.seat.judge != PANEL})
+    return [JudgeRow(run, names.get(one.seat, one.label), one, agreements, is_outdated, exams) for one in found]
 
 
-def cell_text(cell: ScoreCell) -> str:
+def score_cell_text(cell: ScoreCell) -> str:
     """A cell of a score table."""
     if isinstance(cell.value, int):
         return f"{cell.value:,}"
     if isinstance(cell.value, str):
         return cell.value
-    return share(cell.value) if cell.digits is None else mean(cell.value, cell.digits)
+    return rate_cell(cell.value) if cell.digits is None else mean_cell(cell.value, cell.digits)
 
 
 def _pairs_text(pairs: Sequence[RaterPair]) -> str:
@@ -106,8 +106,10 @@ def _pairs_text(pairs: Sequence[RaterPair]) -> str:
 def _pair_text(pair: RaterPair) -> str:
     """κ with its interval, weighted for ordered labels, its n, and whether it misleads."""
     name, measured = ("weighted κ", pair.ordered.kappa_quadratic) if pair.ordered else ("κ", pair.nominal.kappa)
-    kappa = f"{name} {mean(measured, 2)}" if measured.value is not None else f"{name} undefined ({measured.reason})"
-    caution = f", AC1 {mean(pair.nominal.ac1, 2)} because labels are unbalanced" if pair.nominal.caution else ""
+    kappa = (
+        f"{name} {mean_cell(measured, 2)}" if measured.value is not None else f"{name} undefined ({measured.reason})"
+    )
+    caution = f", AC1 {mean_cell(pair.nominal.ac1, 2)} because labels are unbalanced" if pair.nominal.caution else ""
     whom = "" if pair.a == READERS else f" with {one_line(pair.a, _LONGEST_NAME)}"
     return f"{kappa}{caution}, n = {pair.nominal.n:,}{whom}".replace("n = ", "n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
 
@@ -117,12 +119,12 @@ EXAM = "Exam of the judge"
 _WHO = ("Run", "Judge", AGREEMENT, EXAM)
 _SLICE = ("Slice", "Cases", "Judged")
 
-Seats = Sequence[Seated[Any]]
+Seats = Sequence[JudgeRow[Any]]
 
 
 def kind_tables(what: str, seats: Seats) -> dict[str, tuple[str, Table]]:
     """The tables of one kind by heading, each with its note, and the rows of all seats."""
-    found: dict[str, list[tuple[Seated[Any], ScoreTable]]] = {}
+    found: dict[str, list[tuple[JudgeRow[Any], ScoreTable]]] = {}
     for one in seats:
         for table in KINDS[what].tables(one.scores):
             if table.in_report and table.rows:
@@ -133,7 +135,7 @@ def kind_tables(what: str, seats: Seats) -> dict[str, tuple[str, Table]]:
     return tables
 
 
-def coverage_table(seats: Iterable[tuple[str, Seated[Any]]]) -> Table:
+def coverage_table(seats: Iterable[tuple[str, JudgeRow[Any]]]) -> Table:
     """What should be judged, what was, and why the rest was not."""
     rows = tuple(
         (
@@ -141,7 +143,7 @@ def coverage_table(seats: Iterable[tuple[str, Seated[Any]]]) -> Table:
             one.judge,
             what,
             _judged(one.scores.coverage),
-            share(one.scores.coverage.share),
+            rate_cell(one.scores.coverage.share),
             _reasons(one.scores.coverage),
             f"{one.scores.coverage.absent:,}",
             "complete" if one.scores.coverage.is_complete else f"incomplete: under {as_percent(COMPLETE_SHARE, 0)}",
@@ -152,13 +154,13 @@ def coverage_table(seats: Iterable[tuple[str, Seated[Any]]]) -> Table:
     return Table(columns, rows, frozenset({3, 4, 6}), frozenset({1, 5}))
 
 
-def slices_table(what: str, one: Seated[Any]) -> Table:
+def slices_table(what: str, one: JudgeRow[Any]) -> Table:
     """The scores of one seat by slice, each followed by the agreement in that slice."""
     kind = KINDS[what]
     aspects = [aspect.name for aspect in kind.aspects if aspect.is_main]
     rows = []
     for part in one.scores.slices:
-        cells = map(cell_text, kind.slice_cells(part.scores).values())
+        cells = map(score_cell_text, kind.slice_cells(part.scores).values())
         agreement = (one.slice_agreement(aspect, part.slicing, part.value) for aspect in aspects)
         rows.append((*_slice(part), *cells, *agreement))
     names = kind.slice_cells(one.scores)
@@ -168,7 +170,7 @@ def slices_table(what: str, one: Seated[Any]) -> Table:
     return Table(columns, tuple(rows), frozenset(range(1, first)), frozenset(range(first, len(columns))))
 
 
-def _join(what: str, parts: Sequence[tuple[Seated[Any], ScoreTable]], *, with_coverage: bool) -> Table:
+def _join(what: str, parts: Sequence[tuple[JudgeRow[Any], ScoreTable]], *, with_coverage: bool) -> Table:
     """One table of all seats, whose rows name the seat, its agreement and its exam before its numbers."""
     names = parts[0][1].rows[0]
     columns = (*_WHO, *(("Judged",) if with_coverage else ()), *names)
@@ -179,7 +181,7 @@ def _join(what: str, parts: Sequence[tuple[Seated[Any], ScoreTable]], *, with_co
             one.agreement(*table.aspects),
             one.exam(what),
             *((_judged(one.scores.coverage),) if with_coverage else ()),
-            *map(cell_text, row.values()),
+            *map(score_cell_text, row.values()),
         )
         for one, table in parts
         for row in table.rows
@@ -228,7 +230,7 @@ def shortfall_lines(results: Iterable[ExamResult]) -> list[str]:
 def edits_table(results: Iterable[ExamResult]) -> Table:
     """What each judge finds, edit by edit."""
     rows = [
-        (_label(one), what, edit, "counts" if is_counted(edit) else "apart", share(found), f"{found.n:,}")
+        (_label(one), what, edit, "counts" if is_counted(edit) else "apart", rate_cell(found), f"{found.n:,}")
         for one in results
         for what, marks in one.kinds.items()
         for edit, found in marks.found.items()
@@ -236,14 +238,14 @@ def edits_table(results: Iterable[ExamResult]) -> Table:
     return Table(("Judge", "In", "Edit", "Floor", "Found", "Units"), tuple(rows), frozenset({4, 5}), frozenset({0}))
 
 
-def leanings_table(results: Iterable[ExamResult]) -> Table:
+def judge_bias_table(results: Iterable[ExamResult]) -> Table:
     """How order, length and its own wording bias each judge's preference."""
     pairs = [(one, one.pairs) for one in results if one.pairs is not None]
     rows = tuple(
         (
             _label(one),
             f"{marks.pairs:,}",
-            *map(share, (marks.same_swapped, marks.first, marks.longer, marks.own, marks.own_by_others)),
+            *map(rate_cell, (marks.same_swapped, marks.first, marks.longer, marks.own, marks.own_by_others)),
         )
         for one, marks in pairs
     )
@@ -259,18 +261,18 @@ def leanings_table(results: Iterable[ExamResult]) -> Table:
     return Table(columns, rows, frozenset(range(1, 7)), frozenset({0}))
 
 
-def _cells(marks: KindMarks) -> tuple[str, ...]:
-    accepted = (share(marks.accepted.get(name, _NONE)) for name in (UNTOUCHED, REWORDED, LONGER))
+def _cells(marks: KindGrades) -> tuple[str, ...]:
+    accepted = (rate_cell(marks.accepted.get(name, _NONE)) for name in (UNTOUCHED, REWORDED, LONGER))
     return (
         BELOW_FLOOR if marks.shortfalls() else "above",
         f"{marks.judged:,} of {marks.asked:,}",
-        share(marks.sensitivity),
+        rate_cell(marks.sensitivity),
         *accepted,
-        share(marks.same_again),
-        mean(marks.kappa_again, 2),
-        share(marks.same_reversed),
+        rate_cell(marks.same_again),
+        mean_cell(marks.kappa_again, 2),
+        rate_cell(marks.same_reversed),
     )
 
 
 def _label(one: ExamResult) -> str:
-    return Seat(judge=one.judge, setting=one.setting, prompt="").label()
+    return JudgeConfig(judge=one.judge, setting=one.setting, prompt="").label()

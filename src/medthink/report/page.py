@@ -7,7 +7,7 @@ from typing import NamedTuple, TypedDict, Unpack
 from medthink import __version__
 from medthink.core.errors import UsageError
 from medthink.core.files import write_atomic
-from medthink.core.markup import Markup, fold, joined, tag
+from medthink.core.markup import Markup, fold_section, joined, tag
 from medthink.core.numbers import count_of
 from medthink.metrics.registry import shown_in
 from medthink.report.assets import frame_page, read_asset
@@ -17,12 +17,12 @@ from medthink.report.figures.accuracy import accuracy_drawing, letters_drawing
 from medthink.report.figures.curves import cost_drawing, curve_panels, curves_drawing
 from medthink.report.figures.overview import overview_drawing
 from medthink.report.figures.slices import slices_drawing, steps_drawings
-from medthink.report.figures.style import Drawing, figure_markup, save_drawing
-from medthink.report.guessing import Audited, audit_group, validity_markup
+from medthink.report.figures.style import FigureSpec, figure_markup, save_drawing
+from medthink.report.guessing import GroupAudit, audit_group, validity_markup
 from medthink.report.headline import headline_markup
-from medthink.report.judged import Judged, judged_markup, score_judgements
+from medthink.report.judged import JudgedReportRun, judged_markup, score_judgements
 from medthink.report.provenance import provenance_markup
-from medthink.report.runs import Entry, Group, group_entries, load_entries
+from medthink.report.runs import ComparableGroup, ReportRun, group_entries, load_entries
 from medthink.report.summary import summarise_group
 from medthink.report.tables import headline_table, pairwise_markup, steps_table, table_markup
 from medthink.runs.run import RunOrPath, path_of
@@ -47,7 +47,11 @@ class Section(NamedTuple):
 
 
 def report_page(
-    groups: Sequence[Group], audited: Sequence[Audited], judged: Sequence[Judged], *, interactive: bool = False
+    groups: Sequence[ComparableGroup],
+    audited: Sequence[GroupAudit],
+    judged: Sequence[JudgedReportRun],
+    *,
+    interactive: bool = False,
 ) -> str:
     """The whole page; `audited` is parallel to the groups, `interactive` adds JavaScript that sorts and filters."""
     sections = list(_sections(groups, audited, judged))
@@ -60,11 +64,11 @@ def report_page(
     )
 
 
-def _benchmarks(groups: Sequence[Group]) -> str:
+def _benchmarks(groups: Sequence[ComparableGroup]) -> str:
     return ", ".join(dict.fromkeys(group.benchmark for group in groups))
 
 
-def _facts(groups: Sequence[Group]) -> Iterator[Markup]:
+def _facts(groups: Sequence[ComparableGroup]) -> Iterator[Markup]:
     """The facts at the head of the page: benchmark, fingerprint, dates, runs, release."""
     entries = [entry for group in groups for entry in group.entries]
     prints = dict.fromkeys(entry.manifest.fingerprint[:12] for entry in entries if not entry.is_submission)
@@ -82,7 +86,7 @@ def _facts(groups: Sequence[Group]) -> Iterator[Markup]:
         yield tag("div", tag("dt", name), tag("dd", value))
 
 
-def _dates(entries: Sequence[Entry]) -> str:
+def _dates(entries: Sequence[ReportRun]) -> str:
     """The dates of the first and last call, not of the report, so that the same runs give the same page."""
     first = min((entry.manifest.created_at[:10] for entry in entries if entry.manifest.created_at), default="")
     ended = (entry.manifest.progress and entry.manifest.progress.last_call_at for entry in entries)
@@ -90,7 +94,9 @@ def _dates(entries: Sequence[Entry]) -> str:
     return (first or "not known") if first >= last else f"{first} to {last}"
 
 
-def _sections(groups: Sequence[Group], audited: Sequence[Audited], judged: Sequence[Judged]) -> Iterator[Section]:
+def _sections(
+    groups: Sequence[ComparableGroup], audited: Sequence[GroupAudit], judged: Sequence[JudgedReportRun]
+) -> Iterator[Section]:
     yield Section("summary", "In short", tuple(_summary(groups, audited)))
     for number, group in enumerate(groups, 1):
         key = f"group-{number}"
@@ -110,9 +116,9 @@ def _section_markup(section: Section) -> Markup:
     return tag("section", heading, *section.content, aria_labelledby=section.key)
 
 
-def _summary(groups: Sequence[Group], audited: Sequence[Audited]) -> Iterator[Markup]:
+def _summary(groups: Sequence[ComparableGroup], audited: Sequence[GroupAudit]) -> Iterator[Markup]:
     for number, group in enumerate(groups):
-        audits = audited[number] if audited else Audited((), None)
+        audits = audited[number] if audited else GroupAudit((), None)
         if len(groups) > 1:
             yield tag("h3", group.title)
         if group.lettered:
@@ -120,7 +126,7 @@ def _summary(groups: Sequence[Group], audited: Sequence[Audited]) -> Iterator[Ma
         first, *rest = summarise_group(group, {entry.label: audit for entry, audit in audits.audits})
         yield tag("p", _unbroken(first), class_="lead")
         yield tag("ul", *(tag("li", _unbroken(sentence)) for sentence in rest))
-    yield fold("How to read this", tag("ul", *(tag("li", sentence) for sentence in _READING)))
+    yield fold_section("How to read this", tag("ul", *(tag("li", sentence) for sentence in _READING)))
 
 
 def _unbroken(sentence: str) -> str:
@@ -128,7 +134,7 @@ def _unbroken(sentence: str) -> str:
     return sentence.replace(" %", "\N{NO-BREAK SPACE}%")
 
 
-def _results(group: Group, prefix: str) -> Iterator[Markup]:
+def _results(group: ComparableGroup, prefix: str) -> Iterator[Markup]:
     if group.lettered:
         yield tag("h3", "Answers")
         yield table_markup(headline_table(group), name="Accuracy by run")
@@ -150,23 +156,23 @@ def _results(group: Group, prefix: str) -> Iterator[Markup]:
         yield tag("div", *figures, class_="figures")
 
 
-def _drawings(group: Group) -> Iterator[Drawing]:
+def _drawings(group: ComparableGroup) -> Iterator[FigureSpec]:
     """The figures that the runs have data for."""
     curves = [curves_drawing(panel) for panel in curve_panels(group)]
     found = (accuracy_drawing(group), *curves, cost_drawing(group), *steps_drawings(group), slices_drawing(group))
     yield from (drawing for drawing in (*found, letters_drawing(group)) if drawing is not None)
 
 
-def _judged(judged: Sequence[Judged]) -> Iterator[Markup]:
+def _judged(judged: Sequence[JudgedReportRun]) -> Iterator[Markup]:
     """Judged results; folded if only the embedded judge was asked."""
     content = tuple(judged_markup(judged))
     if all(one.is_smoke_test for run in judged for found in run.scores.kinds.values() for one in found):
-        yield fold("Only the embedded judge was asked: a smoke test of judging, not a judgement", *content)
+        yield fold_section("Only the embedded judge was asked: a smoke test of judging, not a judgement", *content)
     else:
         yield from content
 
 
-def _cases(groups: Sequence[Group]) -> Iterator[Markup]:
+def _cases(groups: Sequence[ComparableGroup]) -> Iterator[Markup]:
     """The matrix of cases and runs, and the cases it links to."""
     for number, group in enumerate(groups, 1):
         if not group.lettered:

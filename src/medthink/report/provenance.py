@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from medthink import __version__
-from medthink.core.markup import Markup, fold, joined, tag
-from medthink.report.runs import Entry
+from medthink.core.markup import Markup, fold_section, joined, tag
+from medthink.report.runs import ReportRun
 from medthink.runs.manifest import Manifest
 from medthink.scoring.scores import SCORER_VERSION
 from medthink.workflow.condition import FIELDS, Condition
@@ -43,12 +43,12 @@ def _selection_words(manifest: Manifest) -> list[str]:
     return words
 
 
-def provenance_markup(entries: Sequence[Entry]) -> Markup:
+def provenance_markup(entries: Sequence[ReportRun]) -> Markup:
     """One fold per run."""
     return joined(_run_markup(entry) for entry in entries)
 
 
-def _run_markup(entry: Entry) -> Markup:
+def _run_markup(entry: ReportRun) -> Markup:
     facts = _submission_facts(entry) if entry.is_submission else _facts(entry)
     pairs = [part for name, value in facts for part in (tag("dt", name), tag("dd", value))]
     command = Markup("")
@@ -56,10 +56,10 @@ def _run_markup(entry: Entry) -> Markup:
         command = tag("pre", tag("code", reproduction_command(entry.manifest, entry.name)), tabindex=0)
     notes = tag("ul", *(tag("li", note) for note in entry.scores.notes)) if entry.scores.notes else Markup("")
     head = joined((tag("b", entry.label), tag("span", f" {entry.name}", class_="soft")))
-    return fold(head, command, notes, tag("dl", *pairs), class_="run")
+    return fold_section(head, command, notes, tag("dl", *pairs), class_="run")
 
 
-def _submission_facts(entry: Entry) -> Iterator[tuple[str, str]]:
+def _submission_facts(entry: ReportRun) -> Iterator[tuple[str, str]]:
     yield "File", entry.path.name
     yield "How it was made", "not known: these predictions were made elsewhere"
     yield "Fingerprint of the benchmark's texts", entry.manifest.text_fingerprint
@@ -67,7 +67,7 @@ def _submission_facts(entry: Entry) -> Iterator[tuple[str, str]]:
     yield "Scored with", f"medthink {__version__}, scorer {SCORER_VERSION}"
 
 
-def _facts(entry: Entry) -> Iterator[tuple[str, str]]:
+def _facts(entry: ReportRun) -> Iterator[tuple[str, str]]:
     manifest, origin = entry.manifest, entry.scores.origin
     yield "Model", manifest.model
     yield "Reported by the provider as", ", ".join(origin.reported_models) or "–"

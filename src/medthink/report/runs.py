@@ -15,9 +15,9 @@ from medthink.core.numbers import count_of
 from medthink.runs.manifest import Manifest
 from medthink.runs.selection import Selection
 from medthink.scoring.comparable import comparable_kind, is_whole, rank_together
-from medthink.scoring.inputs import SUBMISSION, Material, load_all
-from medthink.scoring.score import kept_scores
-from medthink.scoring.scores import AnswerScores, Partial, Scores
+from medthink.scoring.inputs import SUBMISSION, ScoringInput, load_all
+from medthink.scoring.score import cached_scores
+from medthink.scoring.scores import AnswerScores, PartialRun, Scores
 from medthink.stats.comparisons.ranks import RankedRun, Ranking
 from medthink.stats.estimate import Estimate, Measured
 from medthink.workflow.condition import FIELDS, Condition
@@ -99,7 +99,7 @@ def _is_task_said(manifest: Manifest, same: list[Manifest]) -> bool:
     return not ends_in_answer(manifest.task) or len({other.task for other in same if ends_in_answer(other.task)}) > 1
 
 
-class Entry(NamedTuple):
+class ReportRun(NamedTuple):
     """One run or submission file: its path, its name, its label in figures, its predictions and its scores.
 
     A submission has a manifest too, with what is known: its benchmark, and the file's name as the model.
@@ -109,7 +109,7 @@ class Entry(NamedTuple):
     name: str
     label: str
     manifest: Manifest
-    material: Material
+    material: ScoringInput
     scores: Scores
 
     @property
@@ -123,7 +123,7 @@ class Entry(NamedTuple):
         return self.scores.answers.accuracy if self.scores.answers else None
 
 
-class Group(NamedTuple):
+class ComparableGroup(NamedTuple):
     """Runs on the same cases under conditions of one kind, best first; those without letters at the end.
 
     `ranking` is None when there is nothing to rank; its runs are numbered as in `lettered`.
@@ -132,16 +132,16 @@ class Group(NamedTuple):
     benchmark: str
     split: str
     kind: str
-    entries: tuple[Entry, ...]
+    entries: tuple[ReportRun, ...]
     ranking: Ranking | None
 
     @property
-    def lettered(self) -> tuple[Entry, ...]:
+    def lettered(self) -> tuple[ReportRun, ...]:
         """The runs that answered by letter."""
         return tuple(entry for entry in self.entries if entry.scores.answers)
 
     @property
-    def unhindered(self) -> tuple[Entry, ...]:
+    def unhindered(self) -> tuple[ReportRun, ...]:
         """The lettered runs that were shown all of each case; all of them, when none was."""
         return tuple(entry for entry in self.lettered if is_whole(entry.scores)) or self.lettered
 
@@ -151,7 +151,7 @@ class Group(NamedTuple):
         return len(self.entries[0].material.cases)
 
     @property
-    def partial(self) -> Partial | None:
+    def partial(self) -> PartialRun | None:
         """Done of due cases, if the runs of the group are unfinished."""
         return self.entries[0].scores.partial
 
@@ -165,20 +165,20 @@ class Group(NamedTuple):
         """The group in a few words."""
         return f"{self.kind.capitalize()} runs on {self.benchmark}, {self.split} split, {self.cases_text}"
 
-    def ranked(self) -> Iterator[tuple[Entry, RankedRun]]:
+    def ranked(self) -> Iterator[tuple[ReportRun, RankedRun]]:
         """Every ranked run with its rank, best first."""
         for one in self.ranking.runs if self.ranking else ():
             yield self.lettered[one.run], one
 
 
-def answer_pairs(entries: Sequence[Entry]) -> Iterator[tuple[Entry, AnswerScores]]:
+def answer_pairs(entries: Sequence[ReportRun]) -> Iterator[tuple[ReportRun, AnswerScores]]:
     """The runs that answered by letter, each with those scores."""
     for entry in entries:
         if entry.scores.answers is not None:
             yield entry, entry.scores.answers
 
 
-def load_entries(paths: Sequence[Path], data: Path | None = None) -> list[Entry]:
+def load_entries(paths: Sequence[Path], data: Path | None = None) -> list[ReportRun]:
     """Open and score runs and submission files; scores that are still valid are reused."""
     if not paths:
         raise UsageError("no run was given", remedy="name at least one run's folder")
@@ -192,14 +192,14 @@ def load_entries(paths: Sequence[Path], data: Path | None = None) -> list[Entry]
         else _submitted(name, material, data)
         for name, material in zip(names, materials, strict=True)
     ]
-    scored = [kept_scores(path, material) for path, material in zip(paths, materials, strict=True)]
+    scored = [cached_scores(path, material) for path, material in zip(paths, materials, strict=True)]
     # The name serves as the label until the run's group is known.
-    return [Entry(*parts) for parts in zip(paths, names, names, manifests, materials, scored, strict=True)]
+    return [ReportRun(*parts) for parts in zip(paths, names, names, manifests, materials, scored, strict=True)]
 
 
-def group_entries(entries: Sequence[Entry]) -> list[Group]:
+def group_entries(entries: Sequence[ReportRun]) -> list[ComparableGroup]:
     """The groups, largest first; runs of different cases, fingerprints or kinds are never in the same one."""
-    grouped: dict[str, list[Entry]] = {}
+    grouped: dict[str, list[ReportRun]] = {}
     # A submission only knows the texts of its benchmark; it joins the runs made on the same texts.
     known = {
         one.scores.origin.text_fingerprint: one.scores.origin.fingerprint for one in entries if not one.is_submission
@@ -220,14 +220,14 @@ def ends_of(measured: Measured | None) -> tuple[float, float] | None:
     return (measured.low, measured.high) if isinstance(measured, Estimate) else None
 
 
-def _group_key(entry: Entry, known: dict[str, str | None]) -> str:
+def _group_key(entry: ReportRun, known: dict[str, str | None]) -> str:
     origin, kind = entry.scores.origin, comparable_kind(entry.scores)
     images = origin.fingerprint or known.get(origin.text_fingerprint)
     cases = [sorted(entry.material.cases), sorted(entry.material.due)]
     return digest_value([images, origin.text_fingerprint, kind, cases])
 
 
-def _submitted(name: str, material: Material, data: Path | None) -> Manifest:
+def _submitted(name: str, material: ScoringInput, data: Path | None) -> Manifest:
     split = next(iter(material.cases.values())).split if material.cases else ""
     return Manifest(
         benchmark=str(data or ""),
@@ -243,7 +243,7 @@ def _submitted(name: str, material: Material, data: Path | None) -> Manifest:
     )
 
 
-def _labelled(groups: list[list[Entry]]) -> list[list[Entry]]:
+def _labelled(groups: list[list[ReportRun]]) -> list[list[ReportRun]]:
     """The runs under labels unique within their group, with the name added where two groups share one."""
     plain = (run_labels([one.manifest for one in group], [one.name for one in group]) for group in groups)
     labels = [list(map(_marked, said, group)) for said, group in zip(plain, groups, strict=True)]
@@ -257,17 +257,17 @@ def _labelled(groups: list[list[Entry]]) -> list[list[Entry]]:
     ]
 
 
-def _marked(label: str, entry: Entry) -> str:
+def _marked(label: str, entry: ReportRun) -> str:
     """The label, marked in every table, figure and export if the run is unfinished."""
     return f"{label} [{entry.scores.partial}]" if entry.scores.partial else label
 
 
-def _make_group(members: list[Entry]) -> Group:
+def _make_group(members: list[ReportRun]) -> ComparableGroup:
     # A run without letters has no accuracy: it comes last.
     ordered = sorted(members, key=lambda entry: (entry.accuracy is None, -(value_of(entry.accuracy) or 0), entry.label))
     lettered = [entry for entry in ordered if entry.scores.answers]
     origin = ordered[0].scores.origin
-    return Group(
+    return ComparableGroup(
         benchmark=Path(ordered[0].manifest.benchmark).name or "benchmark",
         split=origin.split,
         kind=comparable_kind(ordered[0].scores),
@@ -276,7 +276,7 @@ def _make_group(members: list[Entry]) -> Group:
     )
 
 
-def _rank(lettered: list[Entry]) -> Ranking | None:
+def _rank(lettered: list[ReportRun]) -> Ranking | None:
     if len(lettered) < 2 or len(lettered[0].scores.cases) < 2:
         return None
     matrix = [[one.right for one in entry.scores.cases] for entry in lettered]

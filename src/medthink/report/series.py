@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import msgspec
 
 from medthink.models.request import Effort
-from medthink.report.runs import Entry, ends_of, model_family, model_size, short_models
+from medthink.report.runs import ReportRun, ends_of, model_family, model_size, short_models
 from medthink.report.tables import tokens_per_case
 from medthink.stats.comparisons.ranks import pareto_set
 from medthink.stats.estimate import Measured, Undefined
@@ -106,7 +106,7 @@ _AXES: dict[CurveAxis, _Along] = {
 }
 
 
-def plot_entry(entry: Entry) -> PlottedRun:
+def plot_entry(entry: ReportRun) -> PlottedRun:
     """A run of a report; its price is that of the whole run."""
     manifest, usage = entry.manifest, entry.scores.usage
     return PlottedRun(

@@ -5,19 +5,19 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from medthink.audit.runs import Audit
+from medthink.audit.runs import RunAudit
 from medthink.core.numbers import as_percent, as_usd, count_of
 from medthink.report.figures.accuracy import chance
-from medthink.report.runs import Group, answer_pairs
-from medthink.scoring.compare import resolve
+from medthink.report.runs import ComparableGroup, answer_pairs
+from medthink.scoring.compare import detectable_difference
 from medthink.scoring.inputs import SUBMISSION
-from medthink.scoring.scores import percent, points
+from medthink.scoring.scores import difference_text, rate_text
 from medthink.stats.estimate import Undefined, rank_range
 
 _MOST_NAMES = 4
 
 
-def summarise_group(group: Group, audits: Mapping[str, Audit] | None = None) -> list[str]:
+def summarise_group(group: ComparableGroup, audits: Mapping[str, RunAudit] | None = None) -> list[str]:
     """The group in a few sentences; `audits` by label give the results of guessing."""
     sentences = [_what_was_run(group), _headline(group, audits or {}), _told_apart(group), _resolution(group)]
     return [sentence for sentence in (*sentences, _states(group), _cost(group)) if sentence]
@@ -30,7 +30,7 @@ def name_some(names: Sequence[str]) -> str:
     return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
 
 
-def _what_was_run(group: Group) -> str:
+def _what_was_run(group: ComparableGroup) -> str:
     models = sorted({entry.manifest.model for entry in group.entries})
     files = sum(entry.manifest.task == SUBMISSION for entry in group.entries)
     tasks = sorted({entry.manifest.task for entry in group.entries} - {SUBMISSION})
@@ -45,14 +45,14 @@ def _what_was_run(group: Group) -> str:
     )
 
 
-def _headline(group: Group, audits: Mapping[str, Audit]) -> str:
+def _headline(group: ComparableGroup, audits: Mapping[str, RunAudit]) -> str:
     scored = list(answer_pairs(group.entries))
     if not scored:
         return "No run answered by letter, so there is no accuracy."
     entry, answers = scored[0]
     lead = "Accuracy" if len(scored) == 1 else f"The highest accuracy is that of {entry.label}"
     verb = " is " if len(scored) == 1 else ": "
-    right = f"{lead}{verb}{percent(answers.accuracy)} of {count_of(answers.n_predictions, 'prediction')}"
+    right = f"{lead}{verb}{rate_text(answers.accuracy)} of {count_of(answers.n_predictions, 'prediction')}"
     audit = audits.get(entry.label)
     if audit is None:
         return f"{right}; guessing by chance gets {as_percent(chance(group), 0)}."
@@ -60,11 +60,11 @@ def _headline(group: Group, audits: Mapping[str, Audit]) -> str:
     return (
         f"{right}. Its strongest rival, {audit.strongest_rival}, gets "
         f"{as_percent(audit.strongest_accuracy.value or 0.0)}: "
-        f"a gain of {points(audit.diagnostic_gain)}{caveat}."
+        f"a gain of {difference_text(audit.diagnostic_gain)}{caveat}."
     )
 
 
-def _told_apart(group: Group) -> str:
+def _told_apart(group: ComparableGroup) -> str:
     ranked = list(group.ranked())
     if not ranked:
         return ""
@@ -78,13 +78,13 @@ def _told_apart(group: Group) -> str:
     return f"{lead}Its rank lies within {rank_range(best.rank, best.worst)} of {len(ranked)}."
 
 
-def _resolution(group: Group) -> str:
+def _resolution(group: ComparableGroup) -> str:
     """The difference these cases can show between two runs that disagree as the leader and the others do."""
     if group.ranking is None:
         return ""
     leader, *others = (np.array([one.right for one in entry.scores.cases]) for entry in group.lettered)
     middle = sorted(others, key=lambda other: float(np.mean((leader - other) ** 2)))[len(others) // 2]
-    found = resolve(leader, middle, threshold=group.ranking.threshold if others[1:] else None)
+    found = detectable_difference(leader, middle, threshold=group.ranking.threshold if others[1:] else None)
     cases = count_of(group.n_cases, "case")
     if isinstance(found, Undefined):
         return (
@@ -97,7 +97,7 @@ def _resolution(group: Group) -> str:
     )
 
 
-def _states(group: Group) -> str:
+def _states(group: ComparableGroup) -> str:
     totals: Counter[str] = Counter()
     for _, answers in answer_pairs(group.entries):
         totals.update(answers.states)
@@ -113,7 +113,7 @@ def _states(group: Group) -> str:
     )
 
 
-def _cost(group: Group) -> str:
+def _cost(group: ComparableGroup) -> str:
     known = [usage.cost_usd for entry in group.entries if (usage := entry.scores.usage)]
     complete = [total.value for total in known if total.value is not None]
     calls = sum(entry.scores.usage.calls for entry in group.entries if entry.scores.usage)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from medthink.core.markup import Markup, Table, tag
 from medthink.core.numbers import as_count, as_points
 from medthink.metrics.registry import shown_in
-from medthink.report.runs import Entry, Group, answer_pairs, ends_of, value_of
-from medthink.scoring.scores import MetricScore, Scores, cost, percent, value_text
+from medthink.report.runs import ComparableGroup, ReportRun, answer_pairs, ends_of, value_of
+from medthink.scoring.scores import MetricScore, Scores, cost_text, rate_text, value_text
 from medthink.stats.comparisons.ranks import RankedPair
 from medthink.stats.estimate import Measured, Undefined, rank_range
 
@@ -30,7 +30,7 @@ def table_markup(table: Table, *, name: str) -> Markup:
     return tag("div", body, class_="box", role="region", aria_label=name, tabindex=0)
 
 
-def headline_table(group: Group) -> Table:
+def headline_table(group: ComparableGroup) -> Table:
     """One row per run: accuracy over all cases, rank range, unreadable replies, usage.
 
     Columns without information (accuracy of those answered, when all were) are left out.
@@ -42,14 +42,14 @@ def headline_table(group: Group) -> Table:
         rows.append(
             (
                 entry.label,
-                percent(answers.accuracy),
+                rate_text(answers.accuracy),
                 rank_range(place.rank, place.worst) if place else "–",
                 str(place.tier) if place else "–",
                 f"{answers.n_predictions:,}",
                 states_text(answers.states),
-                percent(answers.accuracy_answered),
+                rate_text(answers.accuracy_answered),
                 as_count(tokens_per_case(entry)),
-                cost(entry.scores.usage),
+                cost_text(entry.scores.usage),
             )
         )
     columns = ("Run", "Accuracy (95 % interval)", "Rank", "Tier", "Predictions", "No letter", "Of those answered")
@@ -62,7 +62,7 @@ def headline_table(group: Group) -> Table:
     return without_columns(table, idle)
 
 
-def steps_table(entries: Sequence[Entry], steps: Sequence[str]) -> Table | None:
+def steps_table(entries: Sequence[ReportRun], steps: Sequence[str]) -> Table | None:
     """One row per run and step with the metrics that apply; None if no run wrote any."""
     rows, metrics = [], shown_in("tables")
     written = [(entry, step) for entry in entries for step in entry.scores.steps]
@@ -101,7 +101,7 @@ def states_text(states: dict[str, int]) -> str:
     return ", ".join(f"{count:,} {state}" for state, count in states.items() if state != "ok" and count) or "–"
 
 
-def tokens_per_case(entry: Entry) -> float | None:
+def tokens_per_case(entry: ReportRun) -> float | None:
     """Mean output tokens per case, including thinking; None if a provider did not count them or nothing was written."""
     usage = entry.scores.usage
     if usage is None or not usage.output_tokens.value:
@@ -132,7 +132,7 @@ _MEANING = (
 MOST_RUNS = 24
 
 
-def pairwise_markup(group: Group) -> Markup | None:
+def pairwise_markup(group: ComparableGroup) -> Markup | None:
     """A matrix of the ranked runs, best first; None if there are fewer than two, or too many to read."""
     ranked = list(group.ranked())
     if group.ranking is None or not 2 <= len(ranked) <= MOST_RUNS:

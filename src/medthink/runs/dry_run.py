@@ -15,11 +15,11 @@ from medthink.cases.case import Case
 from medthink.models.prices import estimate_text_tokens
 from medthink.models.request import Reply, Request, Schema, Usage
 from medthink.runs.calls.answerers import Answerer, open_answerer
-from medthink.runs.calls.asking import CaseAsk, Siblings, all_replies, call_for
+from medthink.runs.calls.asking import CaseAsk, SharedCalls, all_replies, call_for
 from medthink.runs.engine import run_to_end
-from medthink.runs.ledger.queries import LEDGER, Records
+from medthink.runs.ledger.queries import LEDGER, LedgerQueries
 from medthink.runs.manifest import Progress, RunSpec
-from medthink.runs.prediction import Spent
+from medthink.runs.prediction import CallCost
 from medthink.runs.run import summarise
 from medthink.runs.selection import Survey, select_cases, survey
 from medthink.runs.session import find_earlier, make_folder, plan_manifest, refuse_early
@@ -34,26 +34,26 @@ Witness = Callable[[Prompt, Request], None]
 # A typical reply length for a step; a reasoning model's hidden tokens come on top and cannot be predicted.
 TYPICAL_WORDS = 90
 _TYPICAL_TEXT = " ".join(["finding"] * TYPICAL_WORDS)
-_NOTHING = Spent(0, None, None, 0.0)
+_NOTHING = CallCost(0, None, None, 0.0)
 
 
-class Earlier(msgspec.Struct, frozen=True):
+class EarlierState(msgspec.Struct, frozen=True):
     """The state left by earlier sessions of a run: its ledger, the predictions that stay, and its progress."""
 
-    records: Records
+    records: LedgerQueries
     kept: frozenset[tuple[int, int]]
     progress: Progress
 
 
-class SweepRehearsal:
+class SweepDryRun:
     """What the rehearsals of a sweep's runs share: the calls already shown, and those on record."""
 
-    def __init__(self, siblings: Siblings | None = None) -> None:
+    def __init__(self, siblings: SharedCalls | None = None) -> None:
         self.shown: set[str] = set()
-        self.siblings = siblings or Siblings()
+        self.siblings = siblings or SharedCalls()
 
 
-class RehearsalDesk:
+class DryRunCallMaker:
     """Makes no calls: recorded calls get their replies, all others are shown to a witness and get made-up ones."""
 
     def __init__(
@@ -61,18 +61,18 @@ class RehearsalDesk:
         model: str,
         witness: Witness,
         *,
-        earlier: Earlier | None = None,
+        earlier: EarlierState | None = None,
         filler: str = _TYPICAL_TEXT,
-        sweep: SweepRehearsal | None = None,
+        sweep: SweepDryRun | None = None,
     ) -> None:
         self._model = model
         self._witness = witness
         self._earlier = earlier
         self._filler = filler
-        self._sweep = sweep or SweepRehearsal()
+        self._sweep = sweep or SweepDryRun()
         self.cases: set[int] = set()
 
-    async def call(self, prompt: Prompt, request: Request, case_id: int) -> tuple[Reply, Spent]:
+    async def call(self, prompt: Prompt, request: Request, case_id: int) -> tuple[Reply, CallCost]:
         """Show the request if it would be sent, and make up a reply."""
         key = call_for(self._model, prompt, request, case_id).key
         if (reply := self._find(key)) is not None:
@@ -106,7 +106,7 @@ class _RehearsalAsk(CaseAsk):
         return all_replies([outcome for (outcome,) in outcomes])
 
 
-class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
+class DryRun(msgspec.Struct, frozen=True, kw_only=True):
     """What is left to ask in a run, and how much is already done.
 
     Tokens and money are estimates; `cost_usd` is None if the price is unknown.
@@ -122,12 +122,12 @@ class Rehearsal(msgspec.Struct, frozen=True, kw_only=True):
     done: Progress | None
 
 
-def estimate(spec: RunSpec, *, transport: "Transport | None" = None, sweep: SweepRehearsal | None = None) -> Rehearsal:
+def estimate(spec: RunSpec, *, transport: "Transport | None" = None, sweep: SweepDryRun | None = None) -> DryRun:
     """Count what the run still has to send, and estimate its cost; it needs no key."""
     return run_to_end(_estimate(spec, transport, sweep))
 
 
-async def rehearse(cases: Iterable[Case], spec: RunSpec, desk: RehearsalDesk, *, benchmark: Benchmark) -> None:
+async def dry_run(cases: Iterable[Case], spec: RunSpec, desk: DryRunCallMaker, *, benchmark: Benchmark) -> None:
     """Take cases through the task without making calls."""
     condition = spec.condition
     task = find_task(spec.task, condition)
@@ -142,7 +142,7 @@ async def rehearse(cases: Iterable[Case], spec: RunSpec, desk: RehearsalDesk, *,
             await task.run(shown.question, cues, ask, condition)
 
 
-async def _estimate(spec: RunSpec, transport: "Transport | None", sweep: SweepRehearsal | None) -> Rehearsal:
+async def _estimate(spec: RunSpec, transport: "Transport | None", sweep: SweepDryRun | None) -> DryRun:
     benchmark = Benchmark.open(spec.benchmark).remembering(rehash=spec.rehash)
     seen = survey(benchmark, spec.selection, task=spec.task, condition=spec.condition)
     answerer = open_answerer(
@@ -157,14 +157,14 @@ async def _estimate(spec: RunSpec, transport: "Transport | None", sweep: SweepRe
     refuse_early(replace(spec, max_usd=None), answerer)
     earlier = _open_earlier(spec, seen)
     tally = _Tally(answerer)
-    desk = RehearsalDesk(spec.model, tally.see, earlier=earlier, sweep=sweep)
+    desk = DryRunCallMaker(spec.model, tally.see, earlier=earlier, sweep=sweep)
     try:
-        await rehearse(select_cases(benchmark, spec.selection), spec, desk, benchmark=benchmark)
+        await dry_run(select_cases(benchmark, spec.selection), spec, desk, benchmark=benchmark)
     finally:
         await answerer.close()
         if earlier is not None:
             earlier.records.close()
-    return Rehearsal(
+    return DryRun(
         cases=len(desk.cases),
         calls=tally.calls,
         images=tally.images,
@@ -176,7 +176,7 @@ async def _estimate(spec: RunSpec, transport: "Transport | None", sweep: SweepRe
     )
 
 
-def _open_earlier(spec: RunSpec, seen: Survey) -> Earlier | None:
+def _open_earlier(spec: RunSpec, seen: Survey) -> EarlierState | None:
     """What is already done in the run, or LedgerError if the run would be refused."""
     if spec.out is None or not spec.out.exists():
         return None
@@ -185,9 +185,9 @@ def _open_earlier(spec: RunSpec, seen: Survey) -> Earlier | None:
     old = find_earlier(spec.out, new, seen.digests)
     if old is None or not (spec.out / LEDGER).exists():
         return None
-    records = Records.open(spec.out)
+    records = LedgerQueries.open(spec.out)
     kept = records.good_predictions() if old.package == new.package else frozenset()
-    return Earlier(records, kept, summarise(records, seen.cases * spec.condition.samples))
+    return EarlierState(records, kept, summarise(records, seen.cases * spec.condition.samples))
 
 
 class _Tally:

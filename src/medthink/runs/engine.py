@@ -14,7 +14,7 @@ import msgspec
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
-from medthink.runs.calls.asking import CaseAsk, Deferred, Desk
+from medthink.runs.calls.asking import CaseAsk, Deferred, LedgerCallMaker
 from medthink.runs.calls.budget import BudgetReached
 from medthink.runs.ledger.ledger import Ledger
 from medthink.runs.prediction import Prediction, make_prediction
@@ -50,7 +50,7 @@ class Engine:
         task: Task,
         condition: Condition,
         *,
-        desk: Desk[Prompt],
+        desk: LedgerCallMaker[Prompt],
         ledger: Ledger,
         benchmark: Benchmark,
         is_same_release: bool,
@@ -78,7 +78,7 @@ class Engine:
         work = ((case, sample) for case in arranged for sample in range(self._condition.samples))
         wanted = takewhile(lambda _: self._rule is None or not self._rule.is_known, work)
         at_once = self._desk.answerer.concurrency
-        return await work_through(wanted, self._predict, workers=at_once + min(_MOST_AHEAD, 1 + at_once // 4))
+        return await run_cases(wanted, self._predict, workers=at_once + min(_MOST_AHEAD, 1 + at_once // 4))
 
     async def _predict(self, work: tuple[Case, int]) -> None:
         case, sample = work
@@ -105,7 +105,7 @@ class Engine:
             self._rule.see(prediction)
 
 
-async def work_through(
+async def run_cases(
     work: Iterable[Work], handle: Callable[[Work], Awaitable[None]], *, workers: int
 ) -> BudgetReached | None:
     """Process everything with this many workers; when the budget is reached, finish calls in progress and stop.

@@ -8,22 +8,22 @@ import msgspec
 from medthink.cases.case import Case
 from medthink.models.request import Usage
 from medthink.workflow.ask import (
-    Answered,
+    AnswerOutcome,
     Choice,
-    Discussed,
+    DiscussionOutcome,
     Mode,
     Outcome,
-    Recalled,
-    Recollection,
+    RecallOutcome,
+    RecallReply,
     Sections,
     State,
-    Text,
-    Thought,
+    StepText,
+    TwiOutcome,
 )
 from medthink.workflow.view import Shown
 
 
-class Spent(NamedTuple):
+class CallCost(NamedTuple):
     """What one call of a case used."""
 
     call_id: int
@@ -59,7 +59,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     prediction_twi: TwiSteps | None = None
     prediction_text: str | None = None
     discussion: dict[str, str] | None = None
-    recall: Recollection | msgspec.UnsetType = msgspec.UNSET
+    recall: RecallReply | msgspec.UnsetType = msgspec.UNSET
     letter_shown: str | None = None
     parse_mode: Mode | None = None
     lenient_steps: tuple[str, ...] = ()
@@ -70,11 +70,11 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     latency_s: float | None = 0.0
 
 
-def make_prediction(case: Case, sample: int, shown: Shown, outcome: Outcome, spent: list[Spent]) -> Prediction:
+def make_prediction(case: Case, sample: int, shown: Shown, outcome: Outcome, spent: list[CallCost]) -> Prediction:
     """Combine a task's outcome with what its calls used."""
     # Two steps that asked the same thing share a call.
     spent = sorted({one.call_id: one for one in spent}.values())
-    choice = outcome.choice if isinstance(outcome, Answered | Thought) else None
+    choice = outcome.choice if isinstance(outcome, AnswerOutcome | TwiOutcome) else None
     usages = [one.usage for one in spent]
     costs = [one.cost_usd for one in spent]
     times = [one.latency_s for one in spent]
@@ -89,7 +89,7 @@ def make_prediction(case: Case, sample: int, shown: Shown, outcome: Outcome, spe
         prediction_twi=_steps(outcome, choice),
         prediction_text=choice.text if choice else None,
         discussion=_sections(outcome),
-        recall=(isinstance(outcome, Recalled) and outcome.recollection) or msgspec.UNSET,
+        recall=(isinstance(outcome, RecallOutcome) and outcome.recollection) or msgspec.UNSET,
         letter_shown=choice.letter if choice else None,
         parse_mode=choice.mode if choice else None,
         lenient_steps=_lenient_steps(outcome),
@@ -102,28 +102,28 @@ def make_prediction(case: Case, sample: int, shown: Shown, outcome: Outcome, spe
 
 
 def _steps(outcome: Outcome, choice: Choice | None) -> TwiSteps | None:
-    if not isinstance(outcome, Thought):
+    if not isinstance(outcome, TwiOutcome):
         return None
     findings = None if outcome.findings is None else tuple(map(_words, outcome.findings))
     return TwiSteps(findings, _words(outcome.summary), choice.explanation if choice else None)
 
 
-def _words(text: Text | None) -> str | None:
+def _words(text: StepText | None) -> str | None:
     return None if text is None else text.text
 
 
 def _sections(outcome: Outcome) -> dict[str, str] | None:
-    return outcome.sections.texts if isinstance(outcome, Discussed) and outcome.sections else None
+    return outcome.sections.texts if isinstance(outcome, DiscussionOutcome) and outcome.sections else None
 
 
 def _lenient_steps(outcome: Outcome) -> tuple[str, ...]:
     """The steps whose reply did not follow its form but could be read."""
-    read: dict[str, Sequence[Text | Choice | Sections | None]] = {}
+    read: dict[str, Sequence[StepText | Choice | Sections | None]] = {}
     match outcome:
-        case Answered():
+        case AnswerOutcome():
             read = {"answer": [outcome.choice]}
-        case Thought():
+        case TwiOutcome():
             read = {"findings": outcome.findings or (), "summary": [outcome.summary], "differential": [outcome.choice]}
-        case Discussed():
+        case DiscussionOutcome():
             read = {"discussion": [outcome.sections]}
     return tuple(step for step, texts in read.items() if any(text and text.mode == "lenient" for text in texts))

@@ -29,7 +29,7 @@ from medthink.core.jsonio import encode_json
 from medthink.models.request import Usage
 
 if TYPE_CHECKING:
-    from medthink.runs.ledger.queries import Records
+    from medthink.runs.ledger.queries import LedgerQueries
     from medthink.runs.prediction import Prediction
 
 Phase = Literal[
@@ -40,7 +40,7 @@ LIVE = ".live.json"
 WINDOW_S = 60.0
 
 
-class Announcement(msgspec.Struct, frozen=True, kw_only=True):
+class ProgressFile(msgspec.Struct, frozen=True, kw_only=True):
     """What a working session leaves in `.live.json` for another process to read."""
 
     phase: Phase
@@ -124,7 +124,7 @@ class LiveCounts:
             self.input_tokens += usage.input
             self.output_tokens += usage.output
 
-    def take_spent(self, records: "Records", *, is_running: bool = True) -> None:
+    def take_spent(self, records: "LedgerQueries", *, is_running: bool = True) -> None:
         """Set the recorded tokens and money."""
         self.count_tokens(records.tokens())
         self.cost_usd = records.paid().cost_usd
@@ -154,7 +154,7 @@ class RunListener(Protocol):
         """One more prediction is there and counted; `is_kept`: from an earlier session."""
 
 
-class Nobody:
+class SilentListener:
     """A listener that ignores everything."""
 
     def follow(self, counts: LiveCounts) -> None:
@@ -167,13 +167,13 @@ class Nobody:
         """Nothing."""
 
 
-class Tracker:
+class ProgressTracker:
     """Counts for one session, and announces its phase to the listener and in the run's folder."""
 
     def __init__(self, listener: RunListener | None = None) -> None:
         self.counts = LiveCounts()
         self.models: set[str] = set()
-        self._listener = listener or Nobody()
+        self._listener = listener or SilentListener()
         self._folder: Path | None = None
         self._expected: int | None = None
         self._listener.follow(self.counts)
@@ -223,7 +223,7 @@ class Tracker:
         if self._folder is None:
             return
         counts = self.counts
-        announcement = Announcement(
+        announcement = ProgressFile(
             phase=counts.phase,
             detail=counts.detail,
             since=counts.since,

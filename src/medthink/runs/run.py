@@ -15,15 +15,15 @@ from medthink.cases.case import Case
 from medthink.core.errors import DataError, UsageError
 from medthink.core.files import open_for_reading, write_atomic
 from medthink.core.jsonio import read_stored_rows
-from medthink.core.markup import Markup, joined, table, tag
+from medthink.core.markup import Markup, html_table, joined, tag
 from medthink.core.numbers import as_usd
 from medthink.models.request import Usage
 from medthink.runs.ledger.ledger import Ledger
-from medthink.runs.ledger.lock import is_held
-from medthink.runs.ledger.queries import LEDGER, Records, Totals, count_image_doubts
+from medthink.runs.ledger.lock import is_locked
+from medthink.runs.ledger.queries import LEDGER, LedgerQueries, Totals, count_image_warnings
 from medthink.runs.manifest import Manifest, Progress, read_manifest, write_manifest
 from medthink.runs.prediction import Prediction
-from medthink.runs.progress import LIVE, WINDOW_S, Announcement, LiveCounts
+from medthink.runs.progress import LIVE, WINDOW_S, LiveCounts, ProgressFile
 from medthink.runs.selection import ReadSelected, find_changed, read_selected
 
 if TYPE_CHECKING:
@@ -34,18 +34,18 @@ def read_status(run: Path) -> LiveCounts:
     """The counts of a run, even while another process works on it."""
     manifest = read_manifest(run)
     counts = LiveCounts()
-    counts.is_running = is_held(run)
+    counts.is_running = is_locked(run)
     live = _read_announcement(run)
     _take_totals(counts, manifest, live)
     if (run / LEDGER).is_file():
-        with closing(Records.open(run)) as records:
+        with closing(LedgerQueries.open(run)) as records:
             _take_records(counts, records)
     if live is None or not counts.is_running:
         counts.phase, counts.in_flight = "ended", 0
     return counts
 
 
-def _take_totals(counts: LiveCounts, manifest: Manifest, live: Announcement | None) -> None:
+def _take_totals(counts: LiveCounts, manifest: Manifest, live: ProgressFile | None) -> None:
     if manifest.progress is not None:
         counts.predictions = manifest.progress.cases
         counts.calls = sum(manifest.progress.calls.values())
@@ -55,7 +55,7 @@ def _take_totals(counts: LiveCounts, manifest: Manifest, live: Announcement | No
         counts.calls = live.calls or counts.calls
 
 
-def _take_records(counts: LiveCounts, records: Records) -> None:
+def _take_records(counts: LiveCounts, records: LedgerQueries) -> None:
     totals = records.totals()
     counts.states.update(records.prediction_states())
     counts.done, counts.failed = totals.calls.get("done", 0), totals.calls.get("failed", 0)
@@ -69,9 +69,9 @@ def _take_records(counts: LiveCounts, records: Records) -> None:
     counts.began = min([*counts.ends, counts.began])
 
 
-def _read_announcement(run: Path) -> Announcement | None:
+def _read_announcement(run: Path) -> ProgressFile | None:
     try:
-        return msgspec.json.decode((run / LIVE).read_bytes(), type=Announcement)
+        return msgspec.json.decode((run / LIVE).read_bytes(), type=ProgressFile)
     except (OSError, msgspec.DecodeError):
         return None
 
@@ -89,7 +89,7 @@ def run_card(run: "Run") -> Markup:
         ("state", _state(counts.predicted == counts.predictions, is_running=counts.is_running)),
         ("cost", as_usd(counts.cost_usd, is_least=counts.is_least_cost)),
     ]
-    return joined((tag("p", tag("b", "Run"), f" {run.path}"), table(("", ""), rows)))
+    return joined((tag("p", tag("b", "Run"), f" {run.path}"), html_table(("", ""), rows)))
 
 
 def _state(is_complete: bool, *, is_running: bool) -> str:
@@ -148,13 +148,13 @@ def read_totals(run: Path) -> Totals | None:
     """What the calls of a run add up to, by its ledger; None where it has none yet."""
     if not (run / LEDGER).is_file():
         return None
-    with closing(Records.open(run)) as records:
+    with closing(LedgerQueries.open(run)) as records:
         return records.totals()
 
 
 def is_unsettled(run: Path) -> bool:
     """Whether the ledger holds more than the predictions: the run is in progress, or was killed."""
-    return is_killed(run) or is_held(run)
+    return is_killed(run) or is_locked(run)
 
 
 def is_killed(run: Path) -> bool:
@@ -202,7 +202,7 @@ def _read_line(line: bytes, number: int, path: Path) -> _Line:
 def _read_ledger(run: Path) -> list[_Line]:
     if not (run / LEDGER).is_file():
         return []
-    with closing(Records.open(run)) as records:
+    with closing(LedgerQueries.open(run)) as records:
         return list(records.predictions_as(_Line))
 
 
@@ -253,7 +253,7 @@ class Run:
     def _on_record(self) -> list[Prediction]:
         if not (self.path / LEDGER).is_file():
             raise self._no_result()
-        with closing(Records.open(self.path)) as records:
+        with closing(LedgerQueries.open(self.path)) as records:
             found = list(records.predictions_as(Prediction))
         if not found:
             raise self._no_result()
@@ -337,10 +337,10 @@ def write_results(out: Path, manifest: Manifest, ledger: Ledger, total: int) -> 
     write_manifest(out, replace(manifest, progress=summarise(ledger, total)))
 
 
-def summarise(ledger: Records, total: int, *, is_running: bool = False) -> Progress:
+def summarise(ledger: LedgerQueries, total: int, *, is_running: bool = False) -> Progress:
     """The run's progress, computed from its ledger."""
     totals, span = ledger.totals(), ledger.span()
-    states, doubts = ledger.prediction_states(), count_image_doubts(ledger)
+    states, doubts = ledger.prediction_states(), count_image_warnings(ledger)
     return Progress(
         cases=total,
         states=states,

@@ -7,14 +7,14 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from medthink.cases.benchmark import Benchmark, CasePrint, Fingerprints, HeldSplit, hold_split
+from medthink.cases.benchmark import Benchmark, CaseFingerprint, Fingerprints, HeldSplit, hold_split
 from medthink.cases.case import Case
 from medthink.core.digest import seed_from
 from medthink.core.errors import UsageError
 from medthink.core.files import write_atomic
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import count_calls
-from medthink.workflow.view import apply
+from medthink.workflow.view import show_under_condition
 
 DEFAULT_SPLIT = "test"
 
@@ -156,7 +156,7 @@ class _Counter:
         self.calls = self.images = 0
 
     def see(self, case: Case) -> None:
-        shown = len(apply(self._condition, case.question).question.images)
+        shown = len(show_under_condition(self._condition, case.question).question.images)
         self.calls += count_calls(self._task, self._condition, shown)
         self.images += shown
 
@@ -167,7 +167,7 @@ def survey(benchmark: Benchmark, selection: Selection, *, task: str, condition: 
     missing: dict[int, int] = {}
     counter = _Counter(task, condition)
 
-    def note(case: Case, made: CasePrint) -> None:
+    def note(case: Case, made: CaseFingerprint) -> None:
         digests[case.id] = made.digest
         missing[case.id] = made.missing_images
 

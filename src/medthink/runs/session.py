@@ -15,15 +15,15 @@ from medthink.core.numbers import as_usd, count_of
 from medthink.runs.batches.jobs import Batch
 from medthink.runs.batches.queue import FOLDER
 from medthink.runs.calls.answerers import Answerer, open_answerer, refuse_unfit
-from medthink.runs.calls.asking import Desk, example_request
+from medthink.runs.calls.asking import LedgerCallMaker, settings_test_request
 from medthink.runs.calls.budget import BudgetReached
-from medthink.runs.calls.opening import Calls, Common, open_calls
+from medthink.runs.calls.opening import Calls, SweepShared, open_calls
 from medthink.runs.engine import Engine, StoppingRule, run_to_end
 from medthink.runs.ledger.ledger import Ledger
-from medthink.runs.ledger.lock import hold
-from medthink.runs.ledger.queries import LEDGER, Records, Totals, damaged
+from medthink.runs.ledger.lock import lock_run
+from medthink.runs.ledger.queries import LEDGER, LedgerQueries, Totals, damaged
 from medthink.runs.manifest import Amendment, Manifest, RunSpec, read_manifest, refuse_other_run, write_manifest
-from medthink.runs.progress import LIVE, RunListener, Tracker
+from medthink.runs.progress import LIVE, ProgressTracker, RunListener
 from medthink.runs.run import Run, summarise, write_results
 from medthink.runs.selection import (
     DEFAULT_SPLIT,
@@ -56,7 +56,7 @@ def make_folder(out: Path) -> None:
         raise LedgerError(f"{out} is not empty and not a run: it holds {strange[0]}", remedy="choose another --out")
 
 
-def settle_manifest(spec: RunSpec, out: Path, seen: Survey) -> tuple[Manifest, bool]:
+def resolve_manifest(spec: RunSpec, out: Path, seen: Survey) -> tuple[Manifest, bool]:
     """The manifest of the run, new or continued, and whether everything so far was made by this release."""
     new = plan_manifest(spec, seen.fingerprints)
     old = find_earlier(out, new, seen.digests)
@@ -108,7 +108,7 @@ def _is_open_to(out: Path, new: Manifest, digests: dict[int, str]) -> bool:
     changed = find_changed(out, digests)
     if changed is None or not (out / LEDGER).is_file():
         return False
-    with closing(Records.open(out)) as records:
+    with closing(LedgerQueries.open(out)) as records:
         answered = records.answered_cases()
     # With swapped images, a changed case also appears in the prompts of others.
     return not answered if new.condition.swap_images else not (answered & changed)
@@ -139,7 +139,7 @@ def is_finished(out: Path) -> bool:
 PLAN_FILE = "plan.toml"
 
 
-class Limits(TypedDict, total=False):
+class SessionLimits(TypedDict, total=False):
     """A run's limits and prices, and whether the server is checked first and every image hashed again."""
 
     max_usd: float | None
@@ -149,7 +149,7 @@ class Limits(TypedDict, total=False):
     rehash: bool
 
 
-class Session(msgspec.Struct, frozen=True):
+class RunSession(msgspec.Struct, frozen=True):
     """How a session ended: the run, the calls it made, what stopped it early, if anything did, and what to look at.
 
     `jobs` are the batches its calls are waiting in.
@@ -162,30 +162,30 @@ class Session(msgspec.Struct, frozen=True):
     jobs: tuple[Batch, ...] = ()
 
 
-def carry_out(
+def run_session(
     spec: RunSpec,
     *,
     transport: "Transport | None" = None,
     listener: RunListener | None = None,
     rule: StoppingRule | None = None,
     answerer: Answerer[Prompt] | None = None,
-) -> Session:
+) -> RunSession:
     """Make or continue the run; also works inside a notebook, where an event loop is already running.
 
     `answerer` answers in the place of the model that the spec names.
     """
-    return run_to_end(work_on(spec, transport=transport, listener=listener, rule=rule, answerer=answerer))
+    return run_to_end(run_session_async(spec, transport=transport, listener=listener, rule=rule, answerer=answerer))
 
 
-async def work_on(
+async def run_session_async(
     spec: RunSpec,
     *,
     transport: "Transport | None" = None,
     listener: RunListener | None = None,
-    common: Common | None = None,
+    common: SweepShared | None = None,
     rule: StoppingRule | None = None,
     answerer: Answerer[Prompt] | None = None,
-) -> Session:
+) -> RunSession:
     """Make or continue the run inside a running event loop.
 
     `common` is for the runs of a sweep, `rule` for a run that may end early.
@@ -205,7 +205,7 @@ def run(
     selection: Selection | None = None,
     base_urls: tuple[str, ...] = (),
     transport: "Transport | None" = None,
-    **limits: Unpack[Limits],
+    **limits: Unpack[SessionLimits],
 ) -> Run:
     """Run a model over a benchmark from Python, as `medthink run` does from the shell; returns the run.
 
@@ -223,7 +223,7 @@ def run(
         base_urls=base_urls,
         **limits,
     )
-    return carry_out(spec, transport=transport).run
+    return run_session(spec, transport=transport).run
 
 
 def _selection_of(benchmark: Benchmark | str | Path, selection: Selection | None) -> Selection:
@@ -241,7 +241,7 @@ class _Worker:
         out: Path,
         transport: "Transport | None",
         listener: RunListener | None,
-        common: Common | None,
+        common: SweepShared | None,
         rule: StoppingRule | None,
     ) -> None:
         self._rule = rule
@@ -249,11 +249,11 @@ class _Worker:
         self._out = out
         self._transport = transport
         self._common = common
-        self._tracker = Tracker(listener)
+        self._tracker = ProgressTracker(listener)
         self._task = find_task(spec.task, spec.condition)
         self._benchmark = Benchmark.open(spec.benchmark).remembering(rehash=spec.rehash)
 
-    async def work(self, answerer: Answerer[Prompt] | None = None) -> Session:
+    async def work(self, answerer: Answerer[Prompt] | None = None) -> RunSession:
         """Run the session under the run's lock."""
         spec = self._spec
         answerer = answerer or open_answerer(
@@ -270,7 +270,7 @@ class _Worker:
             seen = survey(self._benchmark, spec.selection, task=spec.task, condition=spec.condition)
             self._tell_totals(seen)
             make_folder(self._out)
-            with hold(self._out):
+            with lock_run(self._out):
                 self._tracker.announce_in(self._out)
                 try:
                     return await self._work_with(answerer, seen)
@@ -279,11 +279,11 @@ class _Worker:
         finally:
             await answerer.close()
 
-    async def _work_with(self, answerer: Answerer[Prompt], seen: Survey) -> Session:
+    async def _work_with(self, answerer: Answerer[Prompt], seen: Survey) -> RunSession:
         spec = self._spec
         tracker = self._tracker
         total = seen.cases * spec.condition.samples
-        manifest, is_same_release = settle_manifest(spec, self._out, seen)
+        manifest, is_same_release = resolve_manifest(spec, self._out, seen)
         if spec.plan is not None:
             write_atomic(self._out / PLAN_FILE, [spec.plan.encode()])
         tracker.enter("preparing")
@@ -316,7 +316,7 @@ class _Worker:
                         write_results(self._out, manifest, ledger, total)
             jobs = calls.jobs
         stopped_by = stopped_by and self._tell_rest(stopped_by, desk)
-        return Session(Run(self._out), desk.made, stopped_by, tuple(tracker.counts.warnings), jobs)
+        return RunSession(Run(self._out), desk.made, stopped_by, tuple(tracker.counts.warnings), jobs)
 
     def _open_calls(self, answerer: Answerer[Prompt], ledger: Ledger) -> AbstractAsyncContextManager[Calls[Prompt]]:
         return open_calls(
@@ -340,7 +340,7 @@ class _Worker:
         for problem in await answerer.check():
             self._tracker.warn(problem)
 
-    def _tell_rest(self, stop: BudgetReached, desk: Desk[Prompt]) -> BudgetReached:
+    def _tell_rest(self, stop: BudgetReached, desk: LedgerCallMaker[Prompt]) -> BudgetReached:
         """The limit reached, with the final sum now that nothing is in flight, and what is left to do."""
         counts, spent = self._tracker.counts, desk.budget.spent_usd
         told = as_usd(spent, is_least=counts.is_least_cost)
@@ -359,5 +359,5 @@ class _Worker:
 def refuse_early(spec: RunSpec, answerer: Answerer[Prompt]) -> None:
     """Raise UsageError for anything unsupported that can be detected without a server."""
     kinds = prompt_versions(spec.task, spec.condition)
-    example, has_options = example_request(spec.condition), spec.condition.show_options
+    example, has_options = settings_test_request(spec.condition), spec.condition.show_options
     refuse_unfit(answerer, example, kinds, has_options=has_options, max_usd=spec.max_usd)

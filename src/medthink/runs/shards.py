@@ -24,11 +24,11 @@ from medthink.core.files import new_folder, open_for_writing, write_atomic
 from medthink.core.jsonio import read_json, write_json
 from medthink.runs.calls.budget import BudgetReached
 from medthink.runs.ledger.ledger import Ledger
-from medthink.runs.ledger.queries import LEDGER, Records
+from medthink.runs.ledger.queries import LEDGER, LedgerQueries
 from medthink.runs.manifest import Manifest, Progress, RunSpec, read_manifest
 from medthink.runs.run import Run, write_results
 from medthink.runs.selection import Shard
-from medthink.runs.session import PLAN_FILE, carry_out
+from medthink.runs.session import PLAN_FILE, run_session
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
@@ -163,7 +163,7 @@ def work_on_shard(spec: RunSpec, transport: "Transport", token: str, *, every_s:
         scratch = _scratch_folder(token) / str(shard.number)
         _bring(place, scratch)
         with _copying(scratch, place, every_s):
-            session = carry_out(replace(spec, out=scratch), transport=transport)
+            session = run_session(replace(spec, out=scratch), transport=transport)
     except MedThinkError as error:
         return ShardEnd(shard=shard, error=error)
     shutil.rmtree(scratch, ignore_errors=True)
@@ -251,7 +251,7 @@ def _bring(place: Path, scratch: Path) -> None:
 def _calls_on_record(run: Path) -> int:
     if not (run / LEDGER).is_file():
         return -1
-    with closing(Records.open(run)) as records:
+    with closing(LedgerQueries.open(run)) as records:
         return records.totals().calls_made
 
 

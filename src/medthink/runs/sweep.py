@@ -20,24 +20,24 @@ from medthink.cases.benchmark import Benchmark
 from medthink.core.clock import now_utc
 from medthink.core.errors import DataError, LedgerError, MedThinkError, OutsideError
 from medthink.core.jsonio import read_stored, write_json
-from medthink.runs.calls.asking import Siblings
+from medthink.runs.calls.asking import SharedCalls
 from medthink.runs.calls.budget import Budget, BudgetReached
-from medthink.runs.calls.opening import Common
+from medthink.runs.calls.opening import SweepShared
 from medthink.runs.engine import run_to_end
-from medthink.runs.ledger.lock import hold, is_held
-from medthink.runs.ledger.queries import LEDGER, Paid, Records
+from medthink.runs.ledger.lock import is_locked, lock_run
+from medthink.runs.ledger.queries import LEDGER, LedgerQueries, PaidTotals
 from medthink.runs.manifest import RunSpec
 from medthink.runs.prediction import Prediction
 from medthink.runs.progress import LiveCounts, Phase
 from medthink.runs.run import read_status
 from medthink.runs.selection import select_cases
-from medthink.runs.session import Session, work_on
+from medthink.runs.session import RunSession, run_session_async
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import count_calls
 from medthink.workflow.view import Showing
 
 if TYPE_CHECKING:
-    from medthink.models.limits import Pace
+    from medthink.models.limits import RateLimits
     from medthink.models.transport import Transport
 
 SWEEP_FILE = "sweep.json"
@@ -130,7 +130,7 @@ def read_sweep_status(folder: Path) -> LiveCounts:
     manifest = read_sweep(folder)
     begun = [run.name for run in manifest.runs if (folder / run.name / "run.json").is_file()]
     total = add_up(manifest.runs, {name: read_status(folder / name) for name in begun}, time.time())
-    total.is_running = is_held(folder)
+    total.is_running = is_locked(folder)
     if not total.is_running:
         total.phase, total.detail = "ended", ""
     return total
@@ -174,7 +174,7 @@ def _name_phase(total: LiveCounts, runs: list[PlannedRun], live: dict[str, LiveC
     total.detail = f"{ended} of {len(runs)} runs done{'; now ' if working else ''}{', '.join(working)}"
 
 
-class SweptRun(msgspec.Struct, frozen=True, kw_only=True):
+class SweepRun(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a sweep; its folder is inside the sweep's."""
 
     name: str
@@ -192,16 +192,16 @@ class SweepSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The parameters of a sweep; the limits apply to all its runs together."""
 
     out: Path
-    runs: tuple[SweptRun, ...]
+    runs: tuple[SweepRun, ...]
     max_usd: float | None = None
     max_calls: int | None = None
 
 
-class SweptSession(msgspec.Struct, frozen=True, kw_only=True):
+class SweepRunResult(msgspec.Struct, frozen=True, kw_only=True):
     """How a run of the sweep ended in this session: normally, by the budget or an error; all None if never begun."""
 
     name: str
-    session: Session | None = None
+    session: RunSession | None = None
     error: MedThinkError | None = None
 
 
@@ -209,14 +209,14 @@ class SweepSession(msgspec.Struct, frozen=True, kw_only=True):
     """How the sweep ended in this session."""
 
     manifest: SweepManifest
-    runs: tuple[SweptSession, ...]
+    runs: tuple[SweepRunResult, ...]
     stopped_by: BudgetReached | None
 
 
-def carry_out_sweep(spec: SweepSpec, counts: SweepCounts) -> SweepSession:
+def run_sweep(spec: SweepSpec, counts: SweepCounts) -> SweepSession:
     """Make or continue every run of the sweep; `counts` is kept up to date for display."""
     make_sweep_folder(spec.out)
-    with hold(spec.out):
+    with lock_run(spec.out):
         manifest = plan_sweep(spec)
         counts.plan(manifest.runs)
         write_json(spec.out / SWEEP_FILE, msgspec.to_builtins(manifest))
@@ -224,7 +224,7 @@ def carry_out_sweep(spec: SweepSpec, counts: SweepCounts) -> SweepSession:
         try:
             run_to_end(sweep.work())
         finally:
-            manifest = sum_up(spec, manifest)
+            manifest = refresh_totals(spec, manifest)
             write_json(spec.out / SWEEP_FILE, msgspec.to_builtins(manifest))
     return SweepSession(manifest=manifest, runs=sweep.sessions(), stopped_by=sweep.stopped_by)
 
@@ -252,7 +252,7 @@ def plan_sweep(spec: SweepSpec) -> SweepManifest:
     )
 
 
-def _plan_run(run: SweptRun, benchmark: Benchmark) -> PlannedRun:
+def _plan_run(run: SweepRun, benchmark: Benchmark) -> PlannedRun:
     spec = run.spec
     showing = Showing(spec.condition, benchmark[spec.selection.split])
     shown = [len(showing.show(case)[0].question.images) for case in select_cases(benchmark, spec.selection)]
@@ -267,7 +267,7 @@ def _plan_run(run: SweptRun, benchmark: Benchmark) -> PlannedRun:
     )
 
 
-def sum_up(spec: SweepSpec, manifest: SweepManifest) -> SweepManifest:
+def refresh_totals(spec: SweepSpec, manifest: SweepManifest) -> SweepManifest:
     """The manifest with the totals of its runs so far."""
     paid = total_paid([run.folder for run in spec.runs])
     return replace(
@@ -283,24 +283,24 @@ def _lost_replies(folder: Path) -> int:
     """How many replies of a run never arrived and may have been billed."""
     if not (folder / LEDGER).is_file():
         return 0
-    with closing(Records.open(folder)) as records:
+    with closing(LedgerQueries.open(folder)) as records:
         return records.totals().lost_replies(is_running=False)
 
 
-def total_paid(folders: Sequence[Path]) -> Paid:
+def total_paid(folders: Sequence[Path]) -> PaidTotals:
     """The calls made and paid for in all these runs, each counted once."""
     calls, cost = 0, 0.0
     is_known = True
     for folder in folders:
         if not (folder / LEDGER).is_file():
             continue
-        records = Records.open(folder)
+        records = LedgerQueries.open(folder)
         paid = records.paid()
         records.close()
         calls += paid.calls
         is_known = is_known and paid.cost_usd is not None
         cost += paid.cost_usd or 0.0
-    return Paid(calls, cost if is_known else None)
+    return PaidTotals(calls, cost if is_known else None)
 
 
 class _SweepWorker:
@@ -311,26 +311,26 @@ class _SweepWorker:
         self._counts = counts
         paid = total_paid([run.folder for run in spec.runs])
         self._budget = Budget(max_usd=spec.max_usd, max_calls=spec.max_calls, spent_usd=paid.cost_usd, calls=paid.calls)
-        self._ended: dict[str, SweptSession] = {}
+        self._ended: dict[str, SweepRunResult] = {}
         self.stopped_by: BudgetReached | None = None
 
-    def sessions(self) -> tuple[SweptSession, ...]:
+    def sessions(self) -> tuple[SweepRunResult, ...]:
         """How each run ended, in the plan's order."""
-        return tuple(self._ended.get(run.name, SweptSession(name=run.name)) for run in self._spec.runs)
+        return tuple(self._ended.get(run.name, SweepRunResult(name=run.name)) for run in self._spec.runs)
 
     async def work(self) -> None:
         """Run every lane to its end."""
         try:
             async with asyncio.TaskGroup() as group:
-                for lane in lanes(self._spec.runs):
+                for lane in group_by_provider(self._spec.runs):
                     group.create_task(self._work_lane(lane))
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from None
 
-    async def _work_lane(self, lane: list[SweptRun]) -> None:
+    async def _work_lane(self, lane: list[SweepRun]) -> None:
         from medthink.models.limits import Throttle
 
-        throttle = Throttle(strictest_pace([run.transport for run in lane]))
+        throttle = Throttle(strictest_limits([run.transport for run in lane]))
         for run in lane:
             if self.stopped_by is not None:
                 return
@@ -338,40 +338,40 @@ class _SweepWorker:
                 await self._work_run(replace(run, transport=replace(run.transport, throttle=throttle)), lane)
             except OutsideError as error:
                 # A provider's problem would end its other runs too; other providers continue.
-                self._ended[run.name] = SweptSession(name=run.name, error=error)
+                self._ended[run.name] = SweepRunResult(name=run.name, error=error)
                 return
             except MedThinkError as error:
-                self._ended[run.name] = SweptSession(name=run.name, error=error)
+                self._ended[run.name] = SweepRunResult(name=run.name, error=error)
 
-    async def _work_run(self, run: SweptRun, lane: list[SweptRun]) -> None:
+    async def _work_run(self, run: SweepRun, lane: list[SweepRun]) -> None:
         others = [one.folder for one in lane if one.spec.model == run.spec.model and one.name != run.name]
-        with closing(Siblings(others)) as siblings:
-            session = await work_on(
+        with closing(SharedCalls(others)) as siblings:
+            session = await run_session_async(
                 run.spec,
                 transport=run.transport,
                 listener=self._counts.listener(run.name),
-                common=Common(self._budget, siblings),
+                common=SweepShared(self._budget, siblings),
             )
-        self._ended[run.name] = SweptSession(name=run.name, session=session)
+        self._ended[run.name] = SweepRunResult(name=run.name, session=session)
         self.stopped_by = self.stopped_by or session.stopped_by
 
 
-def lanes(runs: Sequence[SweptRun]) -> list[list[SweptRun]]:
+def group_by_provider(runs: Sequence[SweepRun]) -> list[list[SweepRun]]:
     """The runs that share a provider's limits, in the plan's order; a server is its own provider."""
-    found: dict[tuple[str, tuple[str, ...]], list[SweptRun]] = {}
+    found: dict[tuple[str, tuple[str, ...]], list[SweepRun]] = {}
     for run in runs:
         found.setdefault((run.spec.model.partition("/")[0], run.spec.base_urls), []).append(run)
     return list(found.values())
 
 
-def strictest_pace(transports: "Sequence[Transport]") -> "Pace":
+def strictest_limits(transports: "Sequence[Transport]") -> "RateLimits":
     """The lowest of each limit."""
-    from medthink.models.limits import Pace
+    from medthink.models.limits import RateLimits
 
     def lowest(name: str) -> int | None:
         return min((limit for one in transports if (limit := getattr(one.pace, name)) is not None), default=None)
 
-    return Pace(
+    return RateLimits(
         concurrency=lowest("concurrency") or 1,
         requests_per_minute=lowest("requests_per_minute"),
         tokens_per_minute=lowest("tokens_per_minute"),

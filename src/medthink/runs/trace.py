@@ -16,7 +16,7 @@ from medthink.cases.case import Image
 from medthink.core.errors import DataError, MedThinkError, UsageError
 from medthink.models.request import UNSEEN, Reply, Usage
 from medthink.runs.calls.asking import encode_image
-from medthink.runs.ledger.queries import LEDGER, Records, find_uri, open_reader
+from medthink.runs.ledger.queries import LEDGER, LedgerQueries, connect_read_only, find_uri
 from medthink.runs.manifest import Manifest, read_manifest
 from medthink.runs.prediction import Prediction
 from medthink.workflow.tasks import ends_in_answer, has_letters
@@ -118,7 +118,7 @@ class _Asked(msgspec.Struct):
     sample: int = 0
 
 
-class Trace(Records):
+class Trace(LedgerQueries):
     """A run opened for looking at its cases.
 
     `doubt` says why right and wrong are unknown, if they are. `opened` is a benchmark already known to be the run's,
@@ -130,7 +130,7 @@ class Trace(Records):
     ) -> None:
         self.path = run
         self.manifest: Manifest = read_manifest(run)
-        super().__init__(open_reader(find_uri(run), run / LEDGER))
+        super().__init__(connect_read_only(find_uri(run), run / LEDGER))
         self.benchmark, self.doubt = (opened[0], "") if opened else _find_benchmark(self.manifest, data)
         self._answers: dict[int, str] | None = opened[1] if opened else None
 

@@ -14,9 +14,9 @@ from medthink.core.errors import UsageError
 from medthink.core.numbers import NOTHING
 from medthink.metrics.answers import most_frequent
 from medthink.scoring.comparable import answers_rng, rank_together, share_kind, why_incomparable
-from medthink.scoring.inputs import keep_cases, load_all
-from medthink.scoring.score import kept_scores, score_letters
-from medthink.scoring.scores import Partial, Scores
+from medthink.scoring.inputs import load_all, restrict_to_cases
+from medthink.scoring.score import cached_scores, score_letters
+from medthink.scoring.scores import PartialRun, Scores
 from medthink.stats.comparisons.differences import compare_in_parts
 from medthink.stats.comparisons.ranks import Ranking
 from medthink.stats.estimate import Floats, Measured, Undefined
@@ -73,7 +73,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     ranking: Ranking | None
     method: str
     p_floor: float
-    partial: dict[str, Partial] = {}
+    partial: dict[str, PartialRun] = {}
 
     def __repr__(self) -> str:
         different = sum(pair.is_different for pair in self.pairs)
@@ -93,29 +93,29 @@ def compare_paths(paths: Sequence[Path], data: Path | None = None, *, split: str
     return compare_loaded(load_scored(paths, data, split=split))
 
 
-class Compared(NamedTuple):
+class ComparisonInput(NamedTuple):
     """What is compared: the scores of every run, the cases all have, and the progress of unfinished runs."""
 
     scored: list[Scores]
     cases: dict[int, Case]
-    partial: dict[str, Partial]
+    partial: dict[str, PartialRun]
 
 
-def load_scored(paths: Sequence[Path], data: Path | None = None, *, split: str = "test") -> Compared:
+def load_scored(paths: Sequence[Path], data: Path | None = None, *, split: str = "test") -> ComparisonInput:
     """Runs and files with their scores; if one is unfinished, on the cases that all of them have."""
     materials = load_all(paths, data, split=split)
     partial = {one.name: one.partial for one in materials if one.partial is not None}
     if not partial or len({one.due for one in materials}) > 1:
-        scored = [kept_scores(path, material) for path, material in zip(paths, materials, strict=True)]
-        return Compared(scored, materials[0].cases, partial)
+        scored = [cached_scores(path, material) for path, material in zip(paths, materials, strict=True)]
+        return ComparisonInput(scored, materials[0].cases, partial)
     shared = frozenset.intersection(*(frozenset(one.cases) for one in materials))
     if not shared:
         raise UsageError("the runs have no finished case in common", remedy="wait for more cases, then compare")
-    common = [keep_cases(material, shared) for material in materials]
-    return Compared([score_letters(material) for material in common], common[0].cases, partial)
+    common = [restrict_to_cases(material, shared) for material in materials]
+    return ComparisonInput([score_letters(material) for material in common], common[0].cases, partial)
 
 
-def compare_loaded(loaded: Compared) -> Comparison:
+def compare_loaded(loaded: ComparisonInput) -> Comparison:
     """Compare every run with every other, and say which are unfinished."""
     return msgspec.structs.replace(compare_runs(loaded.scored, loaded.cases), partial=loaded.partial)
 
@@ -143,7 +143,7 @@ def compare_runs(scored: Sequence[Scores], cases: dict[int, Case]) -> Comparison
                 is_different=pair.is_different,
                 won=_cases_where(ids, matrix[pair.a] > matrix[pair.b]),
                 lost=_cases_where(ids, matrix[pair.a] < matrix[pair.b]),
-                resolution=resolve(matrix[pair.a], matrix[pair.b], threshold=threshold),
+                resolution=detectable_difference(matrix[pair.a], matrix[pair.b], threshold=threshold),
                 slices=slices.get((pair.a, pair.b), ()),
             )
             for pair in family.pairs
@@ -172,7 +172,9 @@ def _cases_where(ids: list[int], chosen: np.ndarray[Any, np.dtype[np.bool_]]) ->
     return tuple(ids[row] for row in np.flatnonzero(chosen))
 
 
-def resolve(right_a: Rights, right_b: Rights, *, threshold: float | None = None) -> Resolution | Undefined:
+def detectable_difference(
+    right_a: Rights, right_b: Rights, *, threshold: float | None = None
+) -> Resolution | Undefined:
     """The difference these cases can show between two runs that disagree this much; also for shares over samples.
 
     `threshold` is that of the ranking where more than two runs are compared.

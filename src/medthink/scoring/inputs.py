@@ -14,7 +14,7 @@ from medthink.runs.manifest import Manifest
 from medthink.runs.prediction import Prediction
 from medthink.runs.run import PREDICTIONS_FILE, Run
 from medthink.runs.selection import ReadSelected, Selection, read_selected
-from medthink.scoring.scores import Partial
+from medthink.scoring.scores import PartialRun
 from medthink.scoring.submission_file import read_submission, refuse_problems
 from medthink.workflow.tasks import has_letters
 
@@ -22,7 +22,7 @@ SUBMISSION = "submission"
 """What stands for the task of predictions that were made elsewhere."""
 
 
-class Material(NamedTuple):
+class ScoringInput(NamedTuple):
     """Predictions and their cases; `manifest` is None for predictions made elsewhere.
 
     `missing` are the cases that a stopped or running run has not finished.
@@ -36,9 +36,9 @@ class Material(NamedTuple):
     missing: frozenset[int] = frozenset()
 
     @property
-    def partial(self) -> Partial | None:
+    def partial(self) -> PartialRun | None:
         """How many cases are done, if some are missing."""
-        return Partial(len(self.cases), len(self.due)) if self.missing else None
+        return PartialRun(len(self.cases), len(self.due)) if self.missing else None
 
     @property
     def due(self) -> frozenset[int]:
@@ -61,24 +61,24 @@ class Material(NamedTuple):
         return SUBMISSION if self.manifest is None else self.manifest.task
 
 
-def load_run(path: Path, data: Path | None = None) -> Material:
+def load_run(path: Path, data: Path | None = None) -> ScoringInput:
     """A run with its references, from its original path or from `data`; changed texts are refused."""
     return load_runs([path], data)[0]
 
 
-def load_runs(paths: Sequence[Path], data: Path | None = None) -> list[Material]:
+def load_runs(paths: Sequence[Path], data: Path | None = None) -> list[ScoringInput]:
     """Several runs with their references; cases that runs share are read once."""
     read = cache(read_selected)
     return [_load(Run.open(path), data, read) for path in paths]
 
 
-def load_all(paths: Sequence[Path], data: Path | None = None, *, split: str = "test") -> list[Material]:
+def load_all(paths: Sequence[Path], data: Path | None = None, *, split: str = "test") -> list[ScoringInput]:
     """Runs and submission files alike, in the order given; a file belongs to the `split` of `data`."""
     read = cache(read_selected)
     return [_load_either(path, data, split, read) for path in paths]
 
 
-def _load_either(path: Path, data: Path | None, split: str, read: ReadSelected) -> Material:
+def _load_either(path: Path, data: Path | None, split: str, read: ReadSelected) -> ScoringInput:
     if path.is_dir():
         return _load(Run.open(path), data, read)
     if not path.exists():
@@ -90,9 +90,9 @@ def _load_either(path: Path, data: Path | None, split: str, read: ReadSelected) 
     return _load_submission(path, read(data, Selection(split=split)))
 
 
-def _load(run: Run, data: Path | None, read: ReadSelected) -> Material:
+def _load(run: Run, data: Path | None, read: ReadSelected) -> ScoringInput:
     cases, predictions = run.cases(data, read=read), list(run.predictions())
-    whole = Material(str(run.path), run.manifest, run.manifest.text_fingerprint, cases, predictions)
+    whole = ScoringInput(str(run.path), run.manifest, run.manifest.text_fingerprint, cases, predictions)
     # A case counts once all of its samples are there.
     made, samples = Counter(one.case for one in predictions), run.manifest.condition.samples
     if strange := sorted(case_id for case_id, count in made.items() if case_id not in cases or count > samples):
@@ -101,13 +101,13 @@ def _load(run: Run, data: Path | None, read: ReadSelected) -> Material:
             file=run.path / PREDICTIONS_FILE,
             remedy="run the same command again",
         )
-    material = keep_cases(whole, {case_id for case_id in cases if made[case_id] == samples})
+    material = restrict_to_cases(whole, {case_id for case_id in cases if made[case_id] == samples})
     if not material.cases:
         raise DataError("no case is finished yet", file=run.path, remedy="run the same command again")
     return material
 
 
-def keep_cases(material: Material, kept: Set[int]) -> Material:
+def restrict_to_cases(material: ScoringInput, kept: Set[int]) -> ScoringInput:
     """The material of only these cases; the others count as missing."""
     if material.cases.keys() <= kept:
         return material
@@ -118,7 +118,7 @@ def keep_cases(material: Material, kept: Set[int]) -> Material:
     )
 
 
-def refuse_partial(material: Material) -> Material:
+def refuse_partial(material: ScoringInput) -> ScoringInput:
     """The material, or UsageError where cases are missing."""
     if material.partial is not None:
         raise UsageError(
@@ -127,11 +127,11 @@ def refuse_partial(material: Material) -> Material:
     return material
 
 
-def _load_submission(path: Path, selected: HeldSplit) -> Material:
+def _load_submission(path: Path, selected: HeldSplit) -> ScoringInput:
     """Predictions made elsewhere, in the card's submission format; any answer key in them is ignored."""
     submission = read_submission(path, selected.cases)
     refuse_problems(path, submission.problems)
-    return Material(str(path), None, selected.text_fingerprint, selected.cases, list(submission.predictions))
+    return ScoringInput(str(path), None, selected.text_fingerprint, selected.cases, list(submission.predictions))
 
 
 PairState = Literal["ok", "missing", "empty", "extra", "no reference", "not in reference"]
@@ -152,7 +152,7 @@ class TextPair(NamedTuple):
     group: str
 
 
-def finding_pairs(material: Material) -> Iterator[TextPair]:
+def finding_pairs(material: ScoringInput) -> Iterator[TextPair]:
     """Step 1: every image's finding with its caption; an image without one is `missing`."""
     for one in material.predictions:
         case = material.cases[one.case]
@@ -169,14 +169,14 @@ def finding_pairs(material: Material) -> Iterator[TextPair]:
             yield TextPair(f"{one.case}/{one.sample}/extra{number}", one.case, "extra", "", text or "", "")
 
 
-def summary_pairs(material: Material) -> Iterator[TextPair]:
+def summary_pairs(material: ScoringInput) -> Iterator[TextPair]:
     """Step 2: the summary with the expert's integrated findings."""
     for one in material.predictions:
         written = one.prediction_twi.step2_integrated_summary if one.prediction_twi else None
         yield _pair(f"{one.case}/{one.sample}", material.cases[one.case].reference.findings, written, "")
 
 
-def discussion_pairs(material: Material) -> Iterator[TextPair]:
+def discussion_pairs(material: ScoringInput) -> Iterator[TextPair]:
     """The whole discussion, without headings on either side."""
     for one in material.predictions:
         reference = split_discussion(material.cases[one.case].reference.discussion).body
@@ -184,7 +184,7 @@ def discussion_pairs(material: Material) -> Iterator[TextPair]:
         yield _pair(f"{one.case}/{one.sample}", reference, written, "")
 
 
-def section_pairs(material: Material) -> Iterator[TextPair]:
+def section_pairs(material: ScoringInput) -> Iterator[TextPair]:
     """The discussion section by section, where the expert's has headings."""
     for one in material.predictions:
         sections = split_discussion(material.cases[one.case].reference.discussion).sections

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from medthink.core.files import cache_folder
-from medthink.core.plugins import Spread
+from medthink.core.plugins import PortionRunner
 from medthink.metrics.radcliq import Components, RadCliQ, score_components, score_radcliq
 from medthink.metrics.radcliq.bertscore import BertScore
 from medthink.metrics.radcliq.chexbert import CheXbert
@@ -36,7 +36,7 @@ class RadCliQOptions(msgspec.Struct, frozen=True, kw_only=True):
     components: Path | None = None
     annotations: Path | None = None
     progress: TellProgress | None = None
-    spread: Spread | None = None
+    spread: PortionRunner | None = None
 
 
 class Computed(NamedTuple):
@@ -72,7 +72,7 @@ def _score(pairs: list[TextPair], options: RadCliQOptions) -> RadCliQ:
     return _score_elsewhere(pairs, options, options.spread)
 
 
-def _score_elsewhere(pairs: list[TextPair], options: RadCliQOptions, spread: Spread) -> RadCliQ:
+def _score_elsewhere(pairs: list[TextPair], options: RadCliQOptions, spread: PortionRunner) -> RadCliQ:
     portions = [pairs[start : start + _PORTION] for start in range(0, len(pairs), _PORTION)]
     # Nothing is kept there: the cache may be one file that all machines would write at once.
     work = partial(_score_here, options=replace(options, progress=None, spread=None), features=None)

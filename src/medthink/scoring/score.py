@@ -22,13 +22,13 @@ from medthink.metrics.answers import (
     summarise_usage,
     total,
 )
-from medthink.runs.ledger.lock import is_held
-from medthink.runs.ledger.queries import Records
+from medthink.runs.ledger.lock import is_locked
+from medthink.runs.ledger.queries import LedgerQueries
 from medthink.runs.prediction import Prediction
 from medthink.runs.run import PREDICTIONS_FILE, is_unsettled
 from medthink.scoring.inputs import (
     SUBMISSION,
-    Material,
+    ScoringInput,
     discussion_pairs,
     finding_pairs,
     load_run,
@@ -41,7 +41,7 @@ from medthink.scoring.scores import (
     SCORER_VERSION,
     AnswerScores,
     CaseScore,
-    Origin,
+    ScoredSource,
     Scores,
     SliceScore,
     TextScores,
@@ -54,7 +54,7 @@ from medthink.stats.intervals import rate_interval, wilson
 from medthink.stats.repeats import repeated_mean
 
 
-def outcomes_by_case(material: Material) -> dict[int, list[GradedAnswer]]:
+def outcomes_by_case(material: ScoringInput) -> dict[int, list[GradedAnswer]]:
     """Every case's outcomes in the order of its samples."""
     grouped: dict[int, list[GradedAnswer]] = {case_id: [] for case_id in sorted(material.cases)}
     for one in material.predictions:
@@ -63,7 +63,7 @@ def outcomes_by_case(material: Material) -> dict[int, list[GradedAnswer]]:
     return grouped
 
 
-def score_answers(material: Material) -> AnswerScores:
+def score_answers(material: ScoringInput) -> AnswerScores:
     """The headline accuracy and the numbers next to it."""
     grouped = outcomes_by_case(material)
     outcomes = [outcome for listed in grouped.values() for outcome in listed]
@@ -84,7 +84,7 @@ def score_answers(material: Material) -> AnswerScores:
     return _with_repeats(scores, grouped, hits, clusters) if counted.n > len(grouped) else scores
 
 
-def score_cases(material: Material) -> tuple[CaseScore, ...]:
+def score_cases(material: ScoringInput) -> tuple[CaseScore, ...]:
     """The cases one by one, for comparisons and boards."""
     return tuple(
         CaseScore(
@@ -147,7 +147,7 @@ def score_run(path: Path, data: Path | None = None, *, radcliq: RadCliQOptions |
     return score_loaded(path, load_run(path, data), radcliq=radcliq)
 
 
-def score_loaded(path: Path, material: Material, *, radcliq: RadCliQOptions | None = None) -> Scores:
+def score_loaded(path: Path, material: ScoringInput, *, radcliq: RadCliQOptions | None = None) -> Scores:
     """Score a run that is already open, and leave `scores.json` in its folder."""
     plain = to_plain(score(material, usage=_usage(path), radcliq=radcliq))
     write_json(path / SCORES_FILE, plain)
@@ -155,7 +155,7 @@ def score_loaded(path: Path, material: Material, *, radcliq: RadCliQOptions | No
     return from_plain(plain)
 
 
-def kept_scores(path: Path, material: Material) -> Scores:
+def cached_scores(path: Path, material: ScoringInput) -> Scores:
     """The scores in a run's folder, recomputed if they are older than its predictions or from another scorer.
 
     A submission file stores no scores: they are computed each time.
@@ -165,7 +165,7 @@ def kept_scores(path: Path, material: Material) -> Scores:
     return _read_scores(path, material) or score_loaded(path, material)
 
 
-def _read_scores(path: Path, material: Material) -> Scores | None:
+def _read_scores(path: Path, material: ScoringInput) -> Scores | None:
     place = path / SCORES_FILE
     if is_unsettled(path) or not place.is_file():
         return None
@@ -188,7 +188,9 @@ def _read_scores(path: Path, material: Material) -> Scores | None:
     return replace(scores, origin=replace(scores.origin, name=material.name))
 
 
-def score(material: Material, *, usage: UsageSummary | None = None, radcliq: RadCliQOptions | None = None) -> Scores:
+def score(
+    material: ScoringInput, *, usage: UsageSummary | None = None, radcliq: RadCliQOptions | None = None
+) -> Scores:
     """All scores of these predictions that need no model."""
     cases = score_cases(material) if material.has_letters else ()
     return Scores(
@@ -204,7 +206,7 @@ def score(material: Material, *, usage: UsageSummary | None = None, radcliq: Rad
     )
 
 
-def score_letters(material: Material) -> Scores:
+def score_letters(material: ScoringInput) -> Scores:
     """Only the letters, without the texts: enough to compare runs."""
     return Scores(
         package=__version__,
@@ -219,7 +221,7 @@ def score_letters(material: Material) -> Scores:
     )
 
 
-def _score_steps(material: Material, radcliq: RadCliQOptions | None) -> tuple[TextScores, ...]:
+def _score_steps(material: ScoringInput, radcliq: RadCliQOptions | None) -> tuple[TextScores, ...]:
     # The same references give the same draws, whichever model wrote the texts and in whatever order.
     rng = np.random.default_rng(seed_from("scoring", material.text_fingerprint))
     if material.task == "discussion":
@@ -232,7 +234,7 @@ def _score_steps(material: Material, radcliq: RadCliQOptions | None) -> tuple[Te
     return tuple(steps)
 
 
-def _score_discussions(material: Material, *, rng: np.random.Generator) -> TextScores:
+def _score_discussions(material: ScoringInput, *, rng: np.random.Generator) -> TextScores:
     """Whole texts, and sections where the reference has headings."""
     whole = score_texts("discussion", discussion_pairs(material), rng=rng)
     sections = score_texts("discussion", section_pairs(material), rng=rng)
@@ -246,7 +248,7 @@ def _score_discussions(material: Material, *, rng: np.random.Generator) -> TextS
     )
 
 
-def _wrote(material: Material, step: str) -> bool:
+def _wrote(material: ScoringInput, step: str) -> bool:
     """Whether the model wrote this step itself about the case's own images."""
     if material.manifest is None:
         return any(one.prediction_twi is not None for one in material.predictions)
@@ -254,7 +256,7 @@ def _wrote(material: Material, step: str) -> bool:
     return getattr(condition, step) == "self" and not condition.swap_images
 
 
-def _notes(material: Material, radcliq: RadCliQOptions | None) -> tuple[str, ...]:
+def _notes(material: ScoringInput, radcliq: RadCliQOptions | None) -> tuple[str, ...]:
     notes = []
     if material.partial is not None:
         notes.append(f"Partial: {material.partial}. Every score covers only these; the others may be harder or easier.")
@@ -273,7 +275,7 @@ def _notes(material: Material, radcliq: RadCliQOptions | None) -> tuple[str, ...
     return tuple(notes)
 
 
-def _discussion_notes(material: Material) -> list[str]:
+def _discussion_notes(material: ScoringInput) -> list[str]:
     """Which expert discussions are compared only as whole texts."""
     references = [material.cases[number].reference.discussion for number in {one.case for one in material.predictions}]
     plain = sum(bool(text.strip()) and not has_headings(text) for text in references)
@@ -285,11 +287,11 @@ def _discussion_notes(material: Material) -> list[str]:
     ]
 
 
-def _origin(material: Material) -> Origin:
+def _origin(material: ScoringInput) -> ScoredSource:
     manifest = material.manifest
     split = next(iter(material.cases.values())).split if material.cases else ""
     if manifest is None:
-        return Origin(
+        return ScoredSource(
             name=material.name,
             model=material.name,
             task=SUBMISSION,
@@ -303,7 +305,7 @@ def _origin(material: Material) -> Origin:
             prompts={},
             reported_models=(),
         )
-    return Origin(
+    return ScoredSource(
         name=material.name,
         model=manifest.model,
         task=manifest.task,
@@ -320,7 +322,7 @@ def _origin(material: Material) -> Origin:
 
 
 def _usage(path: Path) -> UsageSummary:
-    records = Records.open(path)
+    records = LedgerQueries.open(path)
     try:
         answered = summarise_usage(
             CallUsage(
@@ -333,7 +335,7 @@ def _usage(path: Path) -> UsageSummary:
             for call in records.finished_calls()
         )
         # A call that failed has no reply to count, but may have been paid for.
-        lost = records.totals().lost_replies(is_running=is_held(path))
+        lost = records.totals().lost_replies(is_running=is_locked(path))
         return replace(answered, cost_usd=total(records.costs()), unseen_replies=lost)
     finally:
         records.close()

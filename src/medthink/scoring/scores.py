@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from medthink.core.numbers import NOTHING, as_percent, as_points, as_rate, as_usd, as_value
+from medthink.core.numbers import NOTHING, as_percent, as_points, as_rate, as_usd, as_value_with_interval
 from medthink.metrics.answers import UsageSummary
 from medthink.metrics.radcliq.score import Fingerprint
 from medthink.metrics.registry import Direction
@@ -15,7 +15,7 @@ FORMAT = 1
 SCORER_VERSION = "6"
 
 
-class Partial(msgspec.Struct, frozen=True):
+class PartialRun(msgspec.Struct, frozen=True):
     """A run's progress: a stopped or running run has `done` of `due` cases."""
 
     done: int
@@ -25,7 +25,7 @@ class Partial(msgspec.Struct, frozen=True):
         return f"{self.done:,} of {self.due:,} cases"
 
 
-class Origin(msgspec.Struct, frozen=True, kw_only=True):
+class ScoredSource(msgspec.Struct, frozen=True, kw_only=True):
     """Which predictions were scored: everything that must be equal, or stated, when two scores are compared."""
 
     name: str
@@ -116,22 +116,22 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
     format: int = FORMAT
     scorer: str = SCORER_VERSION
     package: str
-    origin: Origin
+    origin: ScoredSource
     answers: AnswerScores | None
     steps: tuple[TextScores, ...]
     slices: tuple[SliceScore, ...]
     usage: UsageSummary | None
     notes: tuple[str, ...]
     cases: tuple[CaseScore, ...]
-    partial: Partial | None = None
+    partial: PartialRun | None = None
 
     def __repr__(self) -> str:
         # One line, without the answers in `cases`.
-        said = f"accuracy {percent(self.answers.accuracy)}" if self.answers else "no letters to score"
+        said = f"accuracy {rate_text(self.answers.accuracy)}" if self.answers else "no letters to score"
         return f"Scores({self.origin.name!r}: {said}{f', {self.partial}' if self.partial else ''})"
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
-        return [("name", self.origin.name), ("accuracy", percent(self.answers.accuracy) if self.answers else None)]
+        return [("name", self.origin.name), ("accuracy", rate_text(self.answers.accuracy) if self.answers else None)]
 
     def _repr_html_(self) -> str:
         from medthink.scoring.tables import scores_card
@@ -159,7 +159,7 @@ def _round(value: Any) -> Any:
     return value
 
 
-def percent(measured: Measured | None) -> str:
+def rate_text(measured: Measured | None) -> str:
     """`57.2 % (53.6–60.8)`, or a dash and the value where there is no interval."""
     if measured is None:
         return "–"
@@ -168,7 +168,7 @@ def percent(measured: Measured | None) -> str:
     return "–" if measured.value is None else f"{as_percent(measured.value)} (no interval: {measured.reason})"
 
 
-def points(measured: Measured | None) -> str:
+def difference_text(measured: Measured | None) -> str:
     """A difference of rates: `+2.7 points (−2.7 to +8.0)`."""
     if measured is None or (not isinstance(measured, Estimate) and measured.value is None):
         return "–"
@@ -177,7 +177,7 @@ def points(measured: Measured | None) -> str:
     return f"{as_points(measured.value or 0.0)} points (no interval: {measured.reason})"
 
 
-def cost(usage: UsageSummary | None) -> str:
+def cost_text(usage: UsageSummary | None) -> str:
     """`$12.30`; `at least $12.30` where lost replies may have been billed; `over $1.20` where a price is missing."""
     if usage is None:
         return NOTHING
@@ -192,5 +192,5 @@ def value_text(measured: Measured | None) -> str:
     if measured is None:
         return "–"
     if isinstance(measured, Estimate):
-        return as_value(measured.value, measured.low, measured.high)
+        return as_value_with_interval(measured.value, measured.low, measured.high)
     return "–" if measured.value is None else f"{measured.value:.3f} (no interval: {measured.reason})"

@@ -15,7 +15,7 @@ from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
 from medthink.metrics.answers import GradedAnswer
 from medthink.runs.prediction import Prediction
-from medthink.scoring.inputs import Material
+from medthink.scoring.inputs import ScoringInput
 from medthink.scoring.score import outcomes_by_case
 from medthink.stats.confidence_sequences import MeanSequence, RateSequence, SignSequence, WatchClaim
 
@@ -23,7 +23,7 @@ ALPHA = 0.05
 Watch = RateSequence | MeanSequence | SignSequence
 
 
-class KnownStatement(msgspec.Struct, frozen=True, kw_only=True):
+class SequentialStatement(msgspec.Struct, frozen=True, kw_only=True):
     """What watching a run, or two, has shown so far.
 
     `claim`: *these* `n_cases` (what the finished run would show), or *such* cases. `seen` cases count, the unbroken
@@ -46,7 +46,7 @@ class KnownStatement(msgspec.Struct, frozen=True, kw_only=True):
     saved_usd: float | None
 
 
-def watch_order(cases: Iterable[int], text_fingerprint: str) -> list[int]:
+def sequential_order(cases: Iterable[int], text_fingerprint: str) -> list[int]:
     """The cases in the random order that the fingerprint fixes."""
     return sorted(cases, key=lambda case: digest_value(["watch order", text_fingerprint, case]))
 
@@ -77,7 +77,7 @@ class StopWhenKnown:
             raise UsageError("with several samples only these cases can be watched", remedy="leave out --claim such")
         self._cases, self._samples, self._claim = cases, samples, claim
         self._half_width, self._rival = half_width, rival
-        self._order = watch_order(cases, text_fingerprint)
+        self._order = sequential_order(cases, text_fingerprint)
         self._rights: dict[int, dict[int, bool]] = {case: {} for case in cases}
         self._watch = self._open_watch()
         self.known_after: int | None = None
@@ -102,7 +102,7 @@ class StopWhenKnown:
                 break
             self._take(case)
 
-    def statement(self, name: str, cost_per_case_usd: float | None) -> KnownStatement:
+    def statement(self, name: str, cost_per_case_usd: float | None) -> SequentialStatement:
         """What is known now."""
         about = f"accuracy of {name}" if self._rival is None else f"{name} against the other run"
         said = _statement(
@@ -138,10 +138,10 @@ class StopWhenKnown:
         return (self._watch.high - self._watch.low) / 2 <= self._half_width + 1e-9
 
 
-def watch_runs(materials: Sequence[Material]) -> list[KnownStatement]:
+def compare_sequentially(materials: Sequence[ScoringInput]) -> list[SequentialStatement]:
     """Every pair of runs (one run: its accuracy), finished or not, watched in the same order, under both claims."""
     rights = [case_rights(material) for material in materials]
-    order = watch_order(materials[0].due, materials[0].text_fingerprint)
+    order = sequential_order(materials[0].due, materials[0].text_fingerprint)
     for material in materials[1:]:
         if material.due != materials[0].due or (material.text_fingerprint != materials[0].text_fingerprint):
             raise UsageError(f"{material.name} does not cover the same cases", remedy="watch runs on the same cases")
@@ -165,7 +165,7 @@ def watch_runs(materials: Sequence[Material]) -> list[KnownStatement]:
     return found
 
 
-def case_rights(material: Material) -> dict[int, float]:
+def case_rights(material: ScoringInput) -> dict[int, float]:
     """The share of right samples of every case that has all of them."""
     samples = max((one.sample for one in material.predictions), default=0) + 1
     return {
@@ -175,7 +175,7 @@ def case_rights(material: Material) -> dict[int, float]:
     }
 
 
-def cost_per_case(material: Material) -> float | None:
+def cost_per_case(material: ScoringInput) -> float | None:
     """What a case cost on average, or None where a price is not known."""
     costs = [one.cost_usd for one in material.predictions]
     known = [cost for cost in costs if cost is not None]
@@ -183,7 +183,7 @@ def cost_per_case(material: Material) -> float | None:
     return sum(known) / cases if cases and len(known) == len(costs) else None
 
 
-def _watch_one(material: Material, rights: dict[int, float], order: list[int]) -> KnownStatement:
+def _watch_one(material: ScoringInput, rights: dict[int, float], order: list[int]) -> SequentialStatement:
     is_plain = all(right in (0.0, 1.0) for right in rights.values())
     watch: Watch = RateSequence(len(order)) if is_plain else MeanSequence(len(order), bounds=(0.0, 1.0))
     for case in _prefix(order, rights):
@@ -234,10 +234,10 @@ def _statement(
     known_after: int | None,
     cost: float | None,
     verdict: str,
-) -> KnownStatement:
+) -> SequentialStatement:
     saved = 0 if known_after is None else n_cases - known_after
     low, high = (None, None) if isinstance(watch, SignSequence) else (watch.low, watch.high)
-    return KnownStatement(
+    return SequentialStatement(
         about=about,
         claim=claim,
         n_cases=n_cases,

@@ -51,7 +51,7 @@ class SubmissionProblem(msgspec.Struct, frozen=True, kw_only=True):
         return f"{place}: {self.message}" if place else self.message
 
 
-class Submission(msgspec.Struct, frozen=True, kw_only=True):
+class SubmissionFile(msgspec.Struct, frozen=True, kw_only=True):
     """The contents of a file: a prediction for every case and sample, and every problem by line.
 
     A case without a line has a prediction in the state `failed`; a wrong letter gives the state `unparsed`.
@@ -68,7 +68,7 @@ def read_submission(
     *,
     max_bytes: int = MAX_BYTES,
     tell: Callable[[int, int], None] = lambda *_: None,
-) -> Submission:
+) -> SubmissionFile:
     """Read a file of predictions about these cases; problems are returned, not raised.
 
     `tell` is called from time to time with the lines read and the problems found.
@@ -136,14 +136,14 @@ class _Reader:
             return
         self._found[case.id, sample] = prediction
 
-    def result(self, n_lines: int) -> Submission:
+    def result(self, n_lines: int) -> SubmissionFile:
         """Everything read, including cases without a line."""
         samples = sorted({sample for _, sample in self._found}) or [0]
         due = [(case, sample) for case in self._cases for sample in samples]
         if n_lines:
             self._tell_missing([key for key in due if key not in self._found], is_single=samples == [0])
         predictions = (self._found.get(key) or _absent(self._cases[key[0]], key[1]) for key in due)
-        return Submission(
+        return SubmissionFile(
             predictions=tuple(sorted(predictions, key=lambda one: (one.case, one.sample))),
             problems=tuple(self._problems),
             n_lines=n_lines,

@@ -6,11 +6,11 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from medthink.core.files import short_names
-from medthink.core.markup import Markup, Table, fold, joined, table, tag
+from medthink.core.markup import Markup, Table, fold_section, html_table, joined, tag
 from medthink.core.numbers import NOTHING, as_p_value, as_percent
 from medthink.metrics.registry import Metric, shown_in
 from medthink.scoring.compare import Comparison
-from medthink.scoring.scores import MetricScore, Scores, TextScores, cost, percent, points, value_text
+from medthink.scoring.scores import MetricScore, Scores, TextScores, cost_text, difference_text, rate_text, value_text
 from medthink.stats.estimate import rank_range
 
 Row = tuple[str, ...]
@@ -19,21 +19,21 @@ Row = tuple[str, ...]
 MOST_LETTERED = 12
 
 
-class Beside(NamedTuple):
+class RivalColumns(NamedTuple):
     """Shown next to a run's accuracy: the strongest rival that sees no image, and the gain over it."""
 
     rival: str
     gain: str
 
 
-def headline_table(scored: Sequence[Scores], beside: Mapping[str, Beside] | None = None) -> Table:
+def headline_table(scored: Sequence[Scores], beside: Mapping[str, RivalColumns] | None = None) -> Table:
     """Accuracy, the strongest rival and the gain over it where known (by run), states and cost, one row per run."""
     between = () if beside is None else ("strongest rival", "gain")
     columns = ("run", "n", "accuracy (95 %)", *between, "of answered", "states", "cost")
     rows = []
     for one in scored:
         name, n, accuracy, *rest = _headline(one)
-        known = () if beside is None else beside.get(one.origin.name, Beside("–", "–"))
+        known = () if beside is None else beside.get(one.origin.name, RivalColumns("–", "–"))
         rows.append((name, n, accuracy, *known, *rest))
     return Table(columns, tuple(rows), frozenset({1}), title="Scores")
 
@@ -57,7 +57,7 @@ def step_table(step: TextScores) -> Table:
 def slices_table(one: Scores) -> Table:
     """Accuracy by slice."""
     rows = [
-        (part.by, part.value, str(part.n), percent(part.accuracy), "small" if part.is_small else "")
+        (part.by, part.value, str(part.n), rate_text(part.accuracy), "small" if part.is_small else "")
         for part in one.slices
     ]
     return Table(("by", "slice", "n", "accuracy (95 %)", ""), tuple(rows), frozenset({2}), title="by slice")
@@ -71,7 +71,7 @@ def repeats_line(one: Scores) -> str:
     agreeing = "–" if answers.consistency is None else as_percent(answers.consistency)
     return (
         f"{answers.n_predictions} answers to {answers.n_cases} cases; "
-        f"two answers to the same case agree in {agreeing}; majority vote {percent(answers.majority)}"
+        f"two answers to the same case agree in {agreeing}; majority vote {rate_text(answers.majority)}"
     )
 
 
@@ -80,7 +80,7 @@ def pairs_table(comparison: Comparison) -> Table:
     rows = [
         (
             f"{pair.a} − {pair.b}",
-            points(pair.difference),
+            difference_text(pair.difference),
             f"{len(pair.won)} : {len(pair.lost)}",
             as_p_value(pair.p_value, comparison.p_floor),
             "yes" if pair.is_different else "not shown",
@@ -99,7 +99,7 @@ def ranking_table(comparison: Comparison) -> Table:
         (
             rank_range(one.rank, one.worst),
             comparison.runs[one.run],
-            percent(one.mean),
+            rate_text(one.mean),
             "yes" if one.is_leader else "",
             *([" ".join(one.letters)] if has_letters else ()),
             str(one.tier),
@@ -155,13 +155,13 @@ def scores_card(one: Scores) -> Markup:
             _draw(headline_table([one])),
             *(_draw(step_table(step)) for step in one.steps),
             *(tag("p", note) for note in notes),
-            fold("Accuracy by slice", _draw(slices_table(one))) if one.slices else "",
+            fold_section("Accuracy by slice", _draw(slices_table(one))) if one.slices else "",
         )
     )
 
 
 def _draw(one: Table) -> Markup:
-    return table(one.columns, one.rows, caption=one.title)
+    return html_table(one.columns, one.rows, caption=one.title)
 
 
 def _headline(one: Scores) -> Row:
@@ -170,10 +170,10 @@ def _headline(one: Scores) -> Row:
     return (
         one.origin.name,
         _counted(one),
-        percent(answers.accuracy) if answers else "–",
-        percent(answers.accuracy_answered) if answers else "–",
+        rate_text(answers.accuracy) if answers else "–",
+        rate_text(answers.accuracy_answered) if answers else "–",
         ", ".join(f"{count} {state}" for state, count in states.items() if count) or "–",
-        cost(usage),
+        cost_text(usage),
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import UNSET
 
 from medthink.metrics.registry import Columns, all_metrics, score_pairs
-from medthink.scoring.inputs import Material, TextPair
+from medthink.scoring.inputs import ScoringInput, TextPair
 from medthink.scoring.radcliq import NAMES, RadCliQOptions, compute_radcliq
 from medthink.scoring.scores import MetricScore, TextScores
 from medthink.stats.bootstrap import replicate_interval, resample_totals
@@ -81,7 +81,7 @@ def score_texts(
     )
 
 
-def score_coverage(material: Material, *, rng: np.random.Generator) -> TextScores:
+def score_coverage(material: ScoringInput, *, rng: np.random.Generator) -> TextScores:
     """The metrics of whole discussions with their headings; a missing discussion counts as empty."""
     references = [material.cases[one.case].reference.discussion for one in material.predictions]
     written = [

@@ -15,7 +15,14 @@ from medthink.stats.calibration import (
 from medthink.stats.comparisons.bradley_terry import Game, Strength, bradley_terry
 from medthink.stats.comparisons.differences import holm
 from medthink.stats.comparisons.gain import GainOverRivals, gain_over_rivals
-from medthink.stats.comparisons.paired import McNemar, SignFlip, mcnemar, mcnemar_p, paired_difference, sign_flip_test
+from medthink.stats.comparisons.paired import (
+    McNemar,
+    SignFlipTest,
+    mcnemar,
+    mcnemar_p,
+    paired_difference,
+    sign_flip_test,
+)
 from medthink.stats.comparisons.ranks import RankedPair, RankedRun, Ranking, rank_runs
 from medthink.stats.confidence_sequences import MeanSequence, RateSequence, SignSequence
 from medthink.stats.estimate import Estimate, Measured, Undefined, reciprocal
@@ -26,12 +33,12 @@ from medthink.stats.raters.agreement import (
     Agreement,
     KappaCaution,
     OrderedAgreement,
-    agreement,
     cohen_kappa,
     confusion,
     gwet_ac,
     kappa_caution,
     ordered_agreement,
+    rater_agreement,
 )
 from medthink.stats.raters.correction import PoweredRate, corrected_clustered_rate, powered_rate
 from medthink.stats.raters.panel import LoneLabel, PanelAgreement, lone_labels, panel_agreement
@@ -60,12 +67,11 @@ __all__ = [
     "ReliabilityBin",
     "Repeats",
     "Resolution",
-    "SignFlip",
+    "SignFlipTest",
     "SignSequence",
     "Strength",
     "SuspectKeys",
     "Undefined",
-    "agreement",
     "bootstrap_mean",
     "bradley_terry",
     "calibration",
@@ -93,6 +99,7 @@ __all__ = [
     "powered_rate",
     "rank_runs",
     "rate_interval",
+    "rater_agreement",
     "reciprocal",
     "repeated_mean",
     "share_interval",

@@ -223,7 +223,7 @@ def mean_interval(values: npt.ArrayLike, *, clusters: npt.ArrayLike | None = Non
     )
 
 
-def most_in_whole(found: int, *, sample: int, whole: int, alpha: float) -> float:
+def finite_upper_bound(found: int, *, sample: int, whole: int, alpha: float) -> float:
     """The largest share of a population that can have a mark, given that `found` of `sample` random members have it.
 
     The largest number of marked members M with P(X ≤ found) ≥ α, X being hypergeometric, as a share of the population:

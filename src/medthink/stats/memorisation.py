@@ -23,7 +23,7 @@ LEAST_P = 1 / (_SHUFFLES + 1)
 """The smallest p-value that shuffled labels can give."""
 
 
-class MemoryTest(msgspec.Struct, frozen=True, kw_only=True):
+class MemorisationTest(msgspec.Struct, frozen=True, kw_only=True):
     """What was found on `n` cases, what is expected without memory, and the one-sided p-value.
 
     `detectable` is the share of cases (for an order of answers: the difference) whose memory would be seen with 80 %
@@ -37,7 +37,9 @@ class MemoryTest(msgspec.Struct, frozen=True, kw_only=True):
     detectable: float | None
 
 
-def places_recalled(named: Sequence[Sequence[int]], actual: Sequence[Sequence[int]], *, alpha: float) -> MemoryTest:
+def places_recalled(
+    named: Sequence[Sequence[int]], actual: Sequence[Sequence[int]], *, alpha: float
+) -> MemorisationTest:
     """Whether things were put back in their places: for each case the places named, and the actual ones.
 
     The places within a case were drawn at random, so every arrangement of its actual places was equally likely.
@@ -47,7 +49,7 @@ def places_recalled(named: Sequence[Sequence[int]], actual: Sequence[Sequence[in
     hits = sum(g == a for guess, place in zip(named, actual, strict=True) for g, a in zip(guess, place, strict=True))
     things = sum(map(len, actual))
     if not things:
-        return MemoryTest(n=0, found=0.0, expected=0.0, p_value=1.0, detectable=None)
+        return MemorisationTest(n=0, found=0.0, expected=0.0, p_value=1.0, detectable=None)
     total = _convolve(chances)
     tails = total[::-1].cumsum()[::-1]
     means = np.array([(row * np.arange(len(row))).sum() for row in chances])
@@ -55,7 +57,7 @@ def places_recalled(named: Sequence[Sequence[int]], actual: Sequence[Sequence[in
     least = int(np.argmax(tails <= alpha)) if (tails <= alpha).any() else len(tails)
     # A remembered case has all its things right, where a random arrangement is expected to have one.
     share = (least - means.sum() + student_quantile(2 * POWER - 1, 10**4) * spread) / max(1, things - len(chances))
-    return MemoryTest(
+    return MemorisationTest(
         n=len(chances),
         found=hits / things,
         expected=float(means.sum()) / things,
@@ -66,7 +68,7 @@ def places_recalled(named: Sequence[Sequence[int]], actual: Sequence[Sequence[in
 
 def labels_recalled(
     named: Sequence[int | None], actual: Sequence[int], *, alpha: float, rng: np.random.Generator
-) -> MemoryTest:
+) -> MemorisationTest:
     """Whether cases were recognised by their labels, which are unrelated to their content.
 
     Labels may follow the years, and content may reveal the year, so they are shuffled only among twenty cases with
@@ -86,7 +88,7 @@ def labels_recalled(
     smallest = min(map(len, blocks))
     # Random hits have a chance of about 1/smallest each; half the level allows for the approximation.
     least = ceil(log(2 / alpha) / log(smallest)) if smallest > 1 else len(labels) + 1
-    return MemoryTest(
+    return MemorisationTest(
         n=len(labels),
         found=hits / max(1, len(labels)),
         expected=float(drawn.mean()) / max(1, len(labels)),
@@ -95,7 +97,7 @@ def labels_recalled(
     )
 
 
-def order_favoured(published: npt.ArrayLike, other: npt.ArrayLike, *, alpha: float) -> MemoryTest:
+def order_favoured(published: npt.ArrayLike, other: npt.ArrayLike, *, alpha: float) -> MemorisationTest:
     """Whether more cases succeed in the published order than in a random one: McNemar's exact test, one-sided.
 
     Found and expected are the shares of cases that succeed in the published order, and in the other one.
@@ -108,7 +110,7 @@ def order_favoured(published: npt.ArrayLike, other: npt.ArrayLike, *, alpha: flo
     while least <= len(ours) and binom.sf(least - 1, least + only_theirs, 0.5) > alpha:
         least += 1
     share = _share_for(least, len(ours))
-    return MemoryTest(
+    return MemorisationTest(
         n=len(ours),
         found=float(ours.mean()) if len(ours) else 0.0,
         expected=float(theirs.mean()) if len(ours) else 0.0,
@@ -124,7 +126,7 @@ def order_gained(
     letters_reordered: Sequence[str],
     *,
     alpha: float,
-) -> MemoryTest | None:
+) -> MemorisationTest | None:
     """Whether answers are better in the published order than in another, apart from any letter bias.
 
     `letters` are those under which the right option stood, case by case. The other order is weighted as if the right
@@ -144,7 +146,7 @@ def order_gained(
     reach = (student_quantile(1 - 2 * alpha, degrees) + student_quantile(2 * POWER - 1, degrees)) ** 2
     # Memory of a share d of the cases adds about d to the variance of the gaps: n·d² = reach·(variance + d).
     seen = (reach + (reach**2 + 4 * len(gaps) * reach * float(gaps.var(ddof=1))) ** 0.5) / (2 * len(gaps))
-    return MemoryTest(
+    return MemorisationTest(
         n=len(gaps),
         found=float(ours.mean()),
         expected=float((weights * theirs).mean()),

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from medthink.core.errors import DataError, UsageError
 from medthink.core.files import write_atomic
 from medthink.core.jsonio import encode_json, parse_json
-from medthink.store.engine import BoardStore
+from medthink.store.engine import Store
 from medthink.store.tables import PASSING, metadata
 
 _HEAD = "backup.json"
@@ -24,7 +24,7 @@ _FORMAT = 1
 _KEPT = [table for table in metadata.sorted_tables if table not in PASSING]
 
 
-def write_backup(store: BoardStore, path: Path) -> dict[str, int]:
+def write_backup(store: Store, path: Path) -> dict[str, int]:
     """Write every row of one snapshot; returns the row counts by table."""
     counts = {}
     stream = io.BytesIO()
@@ -40,7 +40,7 @@ def write_backup(store: BoardStore, path: Path) -> dict[str, int]:
     return counts
 
 
-def restore_backup(path: Path, store: BoardStore) -> dict[str, int]:
+def restore_backup(path: Path, store: Store) -> dict[str, int]:
     """Fill an empty store from a backup, all or nothing; returns the row counts by table."""
     try:
         with zipfile.ZipFile(path) as archive, store.write() as connection:
@@ -76,7 +76,7 @@ def _rows(archive: zipfile.ZipFile, name: str, path: Path) -> Iterator[dict[str,
         yield parse_json(line, file=f"{path}:{name}.jsonl", row=number)
 
 
-def _refuse_filled(connection: sa.Connection, store: BoardStore) -> None:
+def _refuse_filled(connection: sa.Connection, store: Store) -> None:
     for table in _KEPT:
         if connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one():
             raise UsageError(f"the store {store.url} is not empty", remedy="restore into a new one")

@@ -28,7 +28,7 @@ _KEPT, _MOST = 16, 40
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
 
-class BoardStore:
+class Store:
     """An open store."""
 
     def __init__(self, url: str) -> None:
@@ -132,7 +132,9 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-def note(connection: Connection, submission_id: int | None, actor: str, what: str, detail: dict[str, Any]) -> None:
+def record_event(
+    connection: Connection, submission_id: int | None, actor: str, what: str, detail: dict[str, Any]
+) -> None:
     """Write one line of history."""
     connection.execute(
         tables.events.insert().values(
@@ -141,7 +143,7 @@ def note(connection: Connection, submission_id: int | None, actor: str, what: st
     )  # fmt: skip
 
 
-def insert_once(connection: Connection, table: sa.Table, values: dict[str, Any]) -> Any:
+def insert_if_missing(connection: Connection, table: sa.Table, values: dict[str, Any]) -> Any:
     """An insert that leaves an existing row unchanged."""
     from sqlalchemy.dialects import postgresql, sqlite
 
@@ -152,6 +154,6 @@ def insert_once(connection: Connection, table: sa.Table, values: dict[str, Any])
 Record = TypeVar("Record", bound=msgspec.Struct)
 
 
-def read_row(row: RowMapping, kind: type[Record]) -> Record:
+def row_as(row: RowMapping, kind: type[Record]) -> Record:
     """A row as a struct with fields named like its columns; a field whose column was not read keeps its default."""
     return msgspec.convert({name: row[name] for name in kind.__struct_fields__ if name in row}, kind)

@@ -5,19 +5,19 @@ from pathlib import Path
 
 from litestar.types import ASGIApp
 
-from medthink.board.benchmarks import find_or_enter
-from medthink.store.engine import BoardStore
+from medthink.board.benchmarks import ensure_benchmark
+from medthink.store.engine import Store
 from medthink.web.accounts.external_sign_in import vouching_feature
 from medthink.web.accounts.own_account import account_feature
 from medthink.web.accounts.people import people_feature
-from medthink.web.accounts.sign_in import entrance_feature
+from medthink.web.accounts.sign_in import sign_in_feature
 from medthink.web.app.access import Identify
 from medthink.web.app.application import Feature, make_application
-from medthink.web.app.benchmarks import Library
+from medthink.web.app.benchmarks import BenchmarkCache
 from medthink.web.app.images import Renditions, image_feature
 from medthink.web.app.rendering import Link, Site
 from medthink.web.app.server import ServeSettings
-from medthink.web.board.cache import LiveBoard
+from medthink.web.board.cache import BoardCache
 from medthink.web.board.routes import board_api, board_feature, case_api
 from medthink.web.cases.answers import Reveals
 from medthink.web.cases.routes import explorer_feature
@@ -38,7 +38,7 @@ _PEOPLE = Link("people", "People", "maintainer")
 
 
 def open_app(
-    store: BoardStore,
+    store: Store,
     data: Path | None,
     split: str,
     settings: ServeSettings | None = None,
@@ -47,15 +47,15 @@ def open_app(
     review: Path | None = None,
 ) -> ServeApp:
     """Open what is served: a store, and optionally a benchmark, runs to read and a sheet to review."""
-    library = Library()
+    library = BenchmarkCache()
     opened = library.open(data, split) if data else None
-    entry = find_or_enter(store, data, split, opened.text_fingerprint) if data and opened else None
+    entry = ensure_benchmark(store, data, split, opened.text_fingerprint) if data and opened else None
     links: tuple[Link, ...] = (*_CASES, *_READING, *_SUBMIT) if data else ()
     links += (_REVIEW,) if review else ()
     return ServeApp(
         store=store,
         site=Site(links=(_BOARD, *links, _PEOPLE), has_accounts=True),
-        live=LiveBoard(store, entry.name if entry else None),
+        live=BoardCache(store, entry.name if entry else None),
         settings=settings or ServeSettings(),
         library=library,
         entry=entry,
@@ -77,7 +77,7 @@ def serve_application(app: ServeApp, *, hosts: Sequence[str], renditions: Rendit
 
 def _features(app: ServeApp, renditions: Renditions | None) -> Iterator[Feature]:
     yield Feature(shared={"app": app})
-    yield from (board_feature, board_api, entrance_feature, vouching_feature, account_feature, people_feature)
+    yield from (board_feature, board_api, sign_in_feature, vouching_feature, account_feature, people_feature)
     if app.review:
         yield review_feature
     if app.reveals:

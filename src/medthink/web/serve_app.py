@@ -7,11 +7,11 @@ from litestar.di import NamedDependency
 from litestar.params import SkipValidation
 
 from medthink.board.benchmarks import BoardBenchmark
-from medthink.store.engine import BoardStore
-from medthink.web.app.benchmarks import Library, OpenBenchmark
+from medthink.store.engine import Store
+from medthink.web.app.benchmarks import BenchmarkCache, LoadedSplit
 from medthink.web.app.rendering import Site
 from medthink.web.app.server import ServeSettings
-from medthink.web.board.cache import LiveBoard
+from medthink.web.board.cache import BoardCache
 from medthink.web.cases.answers import HumanAnswers, Reveals
 
 
@@ -22,11 +22,11 @@ class ServeApp:
     `entry` is the benchmark's entry in the store; `reveals` has its cases, and what each reader may see of them.
     """
 
-    store: BoardStore
+    store: Store
     site: Site
-    live: LiveBoard
+    live: BoardCache
     settings: ServeSettings = field(default_factory=ServeSettings)
-    library: Library = field(default_factory=Library)
+    library: BenchmarkCache = field(default_factory=BenchmarkCache)
     entry: BoardBenchmark | None = None
     reveals: Reveals | None = None
     runs: tuple[Path, ...] = ()
@@ -45,7 +45,7 @@ class ServeApp:
         return self.reveals
 
     @property
-    def bench(self) -> OpenBenchmark:
+    def bench(self) -> LoadedSplit:
         """The cases, for the same features."""
         return self.revealed.bench
 

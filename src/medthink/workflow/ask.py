@@ -72,7 +72,7 @@ State = Literal["ok", "unparsed", "refused", "truncated", "failed"]
 Mode = Literal["strict", "lenient"]
 
 
-class Text(msgspec.Struct, frozen=True):
+class StepText(msgspec.Struct, frozen=True):
     """What one step's reply says."""
 
     text: str
@@ -98,11 +98,11 @@ class Sections(msgspec.Struct, frozen=True):
     mode: Mode
 
 
-class Steps(msgspec.Struct, frozen=True):
+class SingleReplySteps(msgspec.Struct, frozen=True):
     """The three steps of one single reply; unusable parts are None, and `detail` says why."""
 
-    findings: tuple[Text, ...] | None
-    summary: Text | None
+    findings: tuple[StepText, ...] | None
+    summary: StepText | None
     choice: Choice
     detail: str = ""
 
@@ -120,30 +120,30 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
 
 
-class Answered(Outcome, frozen=True, kw_only=True):
+class AnswerOutcome(Outcome, frozen=True, kw_only=True):
     """The outcome of `answer`."""
 
     choice: Choice | None = None
 
 
-class Thought(Outcome, frozen=True, kw_only=True):
+class TwiOutcome(Outcome, frozen=True, kw_only=True):
     """The outcome of `twi`: what the model itself wrote.
 
     A step that was skipped, given by an expert or not reached is None, and so is one image's finding that is missing.
     """
 
-    findings: tuple[Text | None, ...] | None = None
-    summary: Text | None = None
+    findings: tuple[StepText | None, ...] | None = None
+    summary: StepText | None = None
     choice: Choice | None = None
 
 
-class Discussed(Outcome, frozen=True, kw_only=True):
+class DiscussionOutcome(Outcome, frozen=True, kw_only=True):
     """The outcome of `discussion`."""
 
     sections: Sections | None = None
 
 
-class Recollection(msgspec.Struct, frozen=True, kw_only=True):
+class RecallReply(msgspec.Struct, frozen=True, kw_only=True):
     """What a model said where only memory of the published case can tell; None where nothing could be read.
 
     `hidden` is the letter of the option that was hidden. `option` is what the model wrote in its place with the others
@@ -158,15 +158,15 @@ class Recollection(msgspec.Struct, frozen=True, kw_only=True):
     number: int | None = None
 
 
-class Recalled(Outcome, frozen=True, kw_only=True):
+class RecallOutcome(Outcome, frozen=True, kw_only=True):
     """The outcome of `recall`."""
 
-    recollection: Recollection | None = None
+    recollection: RecallReply | None = None
 
 
 AnyOutcome = TypeVar("AnyOutcome", bound=Outcome)
 
 
-def end(outcome: AnyOutcome, stop: Unanswered) -> AnyOutcome:
+def outcome_so_far(outcome: AnyOutcome, stop: Unanswered) -> AnyOutcome:
     """The outcome as far as it came, with the state of what stopped it."""
     return msgspec.structs.replace(outcome, state=stop.state, detail=stop.detail)

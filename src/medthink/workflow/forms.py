@@ -7,7 +7,7 @@ unchanged. The nonce is made from the data by a digest: whoever wrote the text w
 what they were writing. The same data gives the same nonce, so that a call can be found again.
 
 A reply counts only if it is one JSON object of the requested form and names this call. Anything else is a
-`Fault`: the model is asked again, and in the end there is no reply.
+`ReplyFault`: the model is asked again, and in the end there is no reply.
 """
 
 import json
@@ -24,7 +24,7 @@ from medthink.cases.case import Image
 from medthink.core.digest import digest_value
 from medthink.models.request import Schema
 from medthink.workflow.ask import Unparsed
-from medthink.workflow.parsing.replies import drop_thinking, read_object, unfence
+from medthink.workflow.parsing.replies import drop_thinking, read_object, strip_code_fence
 
 RULES = "baseline/rules"
 """Answers by the asker's own rules instead of a model."""
@@ -142,7 +142,7 @@ def _is_risky(character: str) -> bool:
     return not _MARKS.isdisjoint(unicodedata.normalize("NFKC", character))
 
 
-class Fault(msgspec.Struct, frozen=True):
+class ReplyFault(msgspec.Struct, frozen=True):
     """What is wrong with a reply, in words that repeat nothing the reply said."""
 
     kind: FaultKind
@@ -183,30 +183,30 @@ def object_of(**properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def read_form(text: str, form: type[Form], call: str) -> Form | Fault:
+def read_form(text: str, form: type[Form], call: str) -> Form | ReplyFault:
     """The reply as a form of this call, or what is wrong with it."""
     value = _find_object(text)
     if value is None:
-        return Fault("not_json", "the reply was not one JSON object and nothing else")
+        return ReplyFault("not_json", "the reply was not one JSON object and nothing else")
     try:
         read = msgspec.convert(value, form)
     except msgspec.ValidationError as error:
-        return Fault("wrong_form", f"the reply did not keep to the form: {_in_our_words(str(error))}")
+        return ReplyFault("wrong_form", f"the reply did not keep to the form: {_in_our_words(str(error))}")
     if read.call != call:
-        return Fault("wrong_call", 'the "call" of the reply was not the one given')
+        return ReplyFault("wrong_call", 'the "call" of the reply was not the one given')
     return read
 
 
 def _find_object(text: str) -> dict[str, Any] | None:
     """The reply as JSON, else what is left of it without its thinking: a text in the JSON may quote a thinking mark."""
-    value = read_object(unfence(text))
+    value = read_object(strip_code_fence(text))
     if value is not None:
         return value
     rest = drop_thinking(text)
-    return None if isinstance(rest, Unparsed) else read_object(unfence(rest))
+    return None if isinstance(rest, Unparsed) else read_object(strip_code_fence(rest))
 
 
-def first_fault(faults: Iterable[Fault | None]) -> Fault | None:
+def first_fault(faults: Iterable[ReplyFault | None]) -> ReplyFault | None:
     """The first fault there is."""
     return next((fault for fault in faults if fault is not None), None)
 

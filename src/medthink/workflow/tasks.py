@@ -12,32 +12,32 @@ from medthink.core.errors import UsageError
 from medthink.core.plugins import load_plugin, plugin_names
 from medthink.models.request import Reply
 from medthink.workflow.ask import (
-    Answered,
+    AnswerOutcome,
     Ask,
-    Discussed,
+    DiscussionOutcome,
     Outcome,
     PromptKind,
-    Recalled,
-    Recollection,
-    Text,
-    Thought,
+    RecallOutcome,
+    RecallReply,
+    StepText,
+    TwiOutcome,
     Unanswered,
     Unparsed,
-    end,
+    outcome_so_far,
 )
 from medthink.workflow.condition import Condition, CueSource
 from medthink.workflow.parsing import parse_answer, parse_letters, parse_number, parse_sections, parse_steps, parse_text
 from medthink.workflow.prompts import load_prompts
-from medthink.workflow.view import Cues, Shown, apply
+from medthink.workflow.view import Cues, Shown, show_under_condition
 
 RECALL_KINDS: tuple[PromptKind, ...] = ("hidden_option", "hidden_option", "option_letters", "case_number")
 
 
-async def recall(question: Question, cues: Cues, ask: Ask, condition: Condition) -> Recalled:  # noqa: ARG001
+async def recall(question: Question, cues: Cues, ask: Ask, condition: Condition) -> RecallOutcome:  # noqa: ARG001
     """Ask for what only memory of the published case can answer: a hidden option, the letters, the case's number."""
     prompts = load_prompts(condition.prompt_set)
     hidden = _hide_one(question, condition.seed)
-    other = apply(Condition(option_order="seeded", seed=condition.seed), question)
+    other = show_under_condition(Condition(option_order="seeded", seed=condition.seed), question)
     moved = next(letter for letter, original in other.letters.items() if original == hidden)
     asked = (
         prompts.hidden_option(question, hidden),
@@ -48,7 +48,11 @@ async def recall(question: Question, cues: Cues, ask: Ask, condition: Condition)
     try:
         return _recollect(await ask.each(asked), hidden, other)
     except Unanswered as stop:
-        return end(_recollect(stop.replies, hidden, other), stop) if stop.replies else end(Recalled(), stop)
+        return (
+            outcome_so_far(_recollect(stop.replies, hidden, other), stop)
+            if stop.replies
+            else outcome_so_far(RecallOutcome(), stop)
+        )
 
 
 def refuse_recall(condition: Condition) -> None:
@@ -68,7 +72,7 @@ def _hide_one(question: Question, seed: int) -> str:
     return letters[seed_from("hidden option", seed, question.history, *question.options.values()) % len(letters)]
 
 
-def _recollect(replies: Sequence[Reply | None], hidden: str, other: Shown) -> Recalled:
+def _recollect(replies: Sequence[Reply | None], hidden: str, other: Shown) -> RecallOutcome:
     """What the replies say, as far as each can be read."""
     read: tuple[Callable[[Reply], Any], ...] = (
         lambda reply: parse_text(reply, "option"),
@@ -79,10 +83,10 @@ def _recollect(replies: Sequence[Reply | None], hidden: str, other: Shown) -> Re
     parsed = [None if reply is None else parse(reply) for parse, reply in zip(read, replies, strict=True)]
     problems = [one.reason for one in parsed if isinstance(one, Unparsed)]
     option, reordered, letters, number = (None if isinstance(one, Unparsed) else one for one in parsed)
-    return Recalled(
+    return RecallOutcome(
         state="unparsed" if problems else "ok",
         detail="; ".join(problems),
-        recollection=Recollection(
+        recollection=RecallReply(
             hidden=hidden,
             option=option and option.text,
             option_reordered=reordered and reordered.text,
@@ -113,22 +117,22 @@ class Task(msgspec.Struct, frozen=True):
     refuse: Callable[[Condition], None] = lambda _: None
 
 
-async def answer(question: Question, cues: Cues, ask: Ask, condition: Condition) -> Answered:
+async def answer(question: Question, cues: Cues, ask: Ask, condition: Condition) -> AnswerOutcome:
     """Show everything at once and ask for the diagnosis."""
     prompts = load_prompts(condition.prompt_set)
     try:
         reply = await ask(prompts.answer(question, cues))
-        return Answered(choice=_readable(parse_answer(reply, question.options)))
+        return AnswerOutcome(choice=_readable(parse_answer(reply, question.options)))
     except Unanswered as stop:
-        return end(Answered(), stop)
+        return outcome_so_far(AnswerOutcome(), stop)
 
 
-async def think_with_images(question: Question, cues: Cues, ask: Ask, condition: Condition) -> Thought:
+async def think_with_images(question: Question, cues: Cues, ask: Ask, condition: Condition) -> TwiOutcome:
     """Ask about each image, then for the summary, then for the diagnosis; a step not asked for is skipped."""
     if condition.single_call:
         return await _think_at_once(question, ask, condition)
     prompts = load_prompts(condition.prompt_set)
-    findings, summary, thought = cues.findings, cues.summary, Thought()
+    findings, summary, thought = cues.findings, cues.summary, TwiOutcome()
     try:
         if condition.findings == "self":
             noted = _read_each(await ask.each(prompts.findings(question, image) for image in question.images))
@@ -143,16 +147,16 @@ async def think_with_images(question: Question, cues: Cues, ask: Ask, condition:
         return replace(thought, choice=_readable(parse_answer(reply, question.options)))
     except Unanswered as stop:
         kept = replace(thought, findings=_read_some(stop.replies)) if stop.replies else thought
-        return end(kept, stop)
+        return outcome_so_far(kept, stop)
 
 
-async def discussion(question: Question, cues: Cues, ask: Ask, condition: Condition) -> Discussed:
+async def discussion(question: Question, cues: Cues, ask: Ask, condition: Condition) -> DiscussionOutcome:
     """Ask for a teaching discussion of the case in six sections."""
     prompts = load_prompts(condition.prompt_set)
     try:
-        return Discussed(sections=_readable(parse_sections(await ask(prompts.discussion(question, cues)))))
+        return DiscussionOutcome(sections=_readable(parse_sections(await ask(prompts.discussion(question, cues)))))
     except Unanswered as stop:
-        return end(Discussed(), stop)
+        return outcome_so_far(DiscussionOutcome(), stop)
 
 
 def _twi_kinds(condition: Condition) -> tuple[PromptKind, ...]:
@@ -255,14 +259,14 @@ def count_calls(name: str, condition: Condition, images: int) -> int:
     return once + (images if "findings" in kinds else 0)
 
 
-async def _think_at_once(question: Question, ask: Ask, condition: Condition) -> Thought:
+async def _think_at_once(question: Question, ask: Ask, condition: Condition) -> TwiOutcome:
     prompts = load_prompts(condition.prompt_set)
     try:
         reply = await ask(prompts.think_with_images(question))
         steps = _readable(parse_steps(reply, question.options, len(question.images)))
     except Unanswered as stop:
-        return end(Thought(), stop)
-    return Thought(findings=steps.findings, summary=steps.summary, choice=steps.choice, detail=steps.detail)
+        return outcome_so_far(TwiOutcome(), stop)
+    return TwiOutcome(findings=steps.findings, summary=steps.summary, choice=steps.choice, detail=steps.detail)
 
 
 def _readable(parsed: Parsed | Unparsed) -> Parsed:
@@ -271,9 +275,9 @@ def _readable(parsed: Parsed | Unparsed) -> Parsed:
     return parsed
 
 
-def _read_each(replies: Sequence[Reply]) -> tuple[Text, ...]:
+def _read_each(replies: Sequence[Reply]) -> tuple[StepText, ...]:
     """The findings of every image, or the end of the task with those that could be read."""
-    texts: list[Text] = []
+    texts: list[StepText] = []
     for number, reply in enumerate(replies, start=1):
         parsed = parse_text(reply, "findings")
         if isinstance(parsed, Unparsed):
@@ -282,6 +286,6 @@ def _read_each(replies: Sequence[Reply]) -> tuple[Text, ...]:
     return tuple(texts)
 
 
-def _read_some(replies: Sequence[Reply | None]) -> tuple[Text | None, ...]:
+def _read_some(replies: Sequence[Reply | None]) -> tuple[StepText | None, ...]:
     parsed = [None if reply is None else parse_text(reply, "findings") for reply in replies]
-    return tuple(text if isinstance(text, Text) else None for text in parsed)
+    return tuple(text if isinstance(text, StepText) else None for text in parsed)

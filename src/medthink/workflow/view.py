@@ -23,12 +23,12 @@ def count_shown(total: int, share: float) -> int:
     return ceil(Fraction(repr(share)) * total)
 
 
-def choose(total: int, *, share: float, choice: ImageChoice, key: int) -> tuple[int, ...]:
+def choose_images(total: int, *, share: float, choice: ImageChoice, key: int) -> tuple[int, ...]:
     """The positions shown, ascending; a smaller share's positions are always among a larger one's."""
-    return tuple(sorted(rank(total, choice=choice, key=key)[: count_shown(total, share)]))
+    return tuple(sorted(rank_images(total, choice=choice, key=key)[: count_shown(total, share)]))
 
 
-def rank(total: int, *, choice: ImageChoice, key: int) -> list[int]:
+def rank_images(total: int, *, choice: ImageChoice, key: int) -> list[int]:
     """All positions in the order in which a growing share takes them up."""
     match choice:
         case "first":
@@ -44,7 +44,7 @@ def shuffle(positions: Iterable[int], *, key: int) -> list[int]:
     return sorted(positions, key=lambda position: seed_from(key, position))
 
 
-def donors(case_ids: Iterable[int], seed: int) -> dict[int, int]:
+def image_sources(case_ids: Iterable[int], seed: int) -> dict[int, int]:
     """For each case another one that provides its images; every case is used exactly once."""
     ring: Sequence[int] = sorted(set(case_ids), key=lambda case_id: seed_from("donor", seed, case_id))
     if len(ring) < 2:
@@ -52,9 +52,9 @@ def donors(case_ids: Iterable[int], seed: int) -> dict[int, int]:
     return dict(zip(ring, [*ring[1:], ring[0]], strict=True))
 
 
-def donor(case_ids: Iterable[int], case_id: int, seed: int) -> int:
+def image_source(case_ids: Iterable[int], case_id: int, seed: int) -> int:
     """The case that provides the images for this one."""
-    lenders = donors(case_ids, seed)
+    lenders = image_sources(case_ids, seed)
     if case_id not in lenders:
         raise UsageError(f"case {case_id} is not among the cases given", remedy="pass the ids of the whole split")
     return lenders[case_id]
@@ -95,8 +95,8 @@ class Shown(msgspec.Struct, frozen=True):
         return None if letter is None else self.letters[letter]
 
 
-def apply(condition: Condition, question: Question, donor: Question | None = None) -> Shown:
-    """Show the question under the condition; `donor` is the case whose images are swapped in."""
+def show_under_condition(condition: Condition, question: Question, donor: Question | None = None) -> Shown:
+    """Show the question under the condition; `image_source` is the case whose images are swapped in."""
     if condition.swap_images != (donor is not None):
         raise UsageError(
             "a donor case is needed exactly when the condition swaps images",
@@ -115,7 +115,7 @@ def apply(condition: Condition, question: Question, donor: Question | None = Non
 
 def _place_images(condition: Condition, question: Question, total: int) -> tuple[int, ...]:
     key = _key("choice", question, condition.seed) if condition.image_choice == "seeded" else 0
-    chosen = choose(total, share=condition.image_share, choice=condition.image_choice, key=key)
+    chosen = choose_images(total, share=condition.image_share, choice=condition.image_choice, key=key)
     match condition.image_order:
         case "as_is":
             return chosen
@@ -176,7 +176,7 @@ class Showing:
     def __init__(self, condition: Condition, benchmark: Benchmark) -> None:
         self._condition = condition
         self._benchmark = benchmark
-        self._donors = donors([case.id for case in benchmark], condition.seed) if condition.swap_images else {}
+        self._donors = image_sources([case.id for case in benchmark], condition.seed) if condition.swap_images else {}
 
     def show(self, case: Case) -> tuple[Shown, Cues]:
         """The case as shown, and the cues that go with it."""
@@ -186,6 +186,6 @@ class Showing:
 
     def _apply(self, case: Case) -> Shown:
         if not self._condition.swap_images:
-            return apply(self._condition, case.question)
+            return show_under_condition(self._condition, case.question)
         other = self._benchmark.case(self._donors[case.id])
-        return apply(self._condition, case.question, other.question)
+        return show_under_condition(self._condition, case.question, other.question)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from medthink.cases.case import Question
 from medthink.metrics.registry import Metric
 from medthink.models import Model, Reply, Request, Usage
-from medthink.workflow.ask import Answered, Ask, Unanswered, Unparsed, end
+from medthink.workflow.ask import AnswerOutcome, Ask, Unanswered, Unparsed, outcome_so_far
 from medthink.workflow.condition import Condition
 from medthink.workflow.parsing import parse_answer
 from medthink.workflow.prompts import load_prompts
@@ -39,7 +39,7 @@ def share_of_length(references: Sequence[str], candidates: Sequence[str]) -> lis
 LENGTH = Metric("length_share", "1", "pairs", "higher", 0.0, 1.0, "length_share", share_of_length)
 
 
-async def look_twice(question: Question, cues: Cues, ask: Ask, condition: Condition) -> Answered:
+async def look_twice(question: Question, cues: Cues, ask: Ask, condition: Condition) -> AnswerOutcome:
     """Ask for a summary first, and for the diagnosis with that summary."""
     prompts = load_prompts(condition.prompt_set)
     try:
@@ -47,9 +47,9 @@ async def look_twice(question: Question, cues: Cues, ask: Ask, condition: Condit
         choice = parse_answer(await ask(prompts.differential(question, None, first.text)), question.options)
         if isinstance(choice, Unparsed):
             raise Unanswered("unparsed", choice.reason)
-        return Answered(choice=choice)
+        return AnswerOutcome(choice=choice)
     except Unanswered as stop:
-        return end(Answered(), stop)
+        return outcome_so_far(AnswerOutcome(), stop)
 
 
 TWICE = Task("twice", look_twice, Condition(findings="none", summary="none"), lambda _: ("summary", "differential"))

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from medthink.judge.judgement import Evidence, Judgement, UnitVerdict
-from medthink.judge.kinds.kind import Aspect, Column, Texts, common_scores
-from medthink.judge.kinds.single_label import WordKind
-from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, Units, rate_of
-from medthink.judge.units import Source, UnitSet
+from medthink.judge.kinds.kind import Aspect, JudgedTexts, ReaderColumn, common_scores
+from medthink.judge.kinds.single_label import SingleLabelKind
+from medthink.judge.scores import JudgeConfigScores, Rights, ScoreCell, ScoreTable, Units, clustered_rate
+from medthink.judge.units import UnitSet, UnitSource
 from medthink.runs.prediction import Prediction
 from medthink.stats import Measured
 
@@ -18,14 +18,14 @@ class CertaintyVerdict(UnitVerdict, frozen=True, kw_only=True):
     certainty: Literal["plain", "hedged"]
 
 
-class CertaintyScores(SeatScores, frozen=True, kw_only=True):
+class CertaintyScores(JudgeConfigScores, frozen=True, kw_only=True):
     """How many sentences hedge."""
 
     sentences: int
     hedged: Measured
 
 
-class CertaintyKind(WordKind[CertaintyVerdict, CertaintyScores]):
+class CertaintyKind(SingleLabelKind[CertaintyVerdict, CertaintyScores]):
     """Every sentence of the rationale: plain or hedged."""
 
     name = "certainty"
@@ -34,17 +34,17 @@ class CertaintyKind(WordKind[CertaintyVerdict, CertaintyScores]):
     true_label = "plain"
     exam_part = "rationale"
     aspects = (Aspect(name="certainty", categories=("plain", "hedged"), is_main=True, wrong="hedged"),)
-    columns = (Column("certainty", ("plain", "hedged")),)
+    columns = (ReaderColumn("certainty", ("plain", "hedged")),)
     forms: ClassVar[Mapping[str, str]] = {"sureness": "certainty (plain or hedged)"}
     verdict = CertaintyVerdict
     field = "certainty"
     column = "certainty"
 
-    def texts(self, prediction: Prediction) -> Texts:
+    def texts(self, prediction: Prediction) -> JudgedTexts:
         """The rationale."""
-        return Texts({"rationale": prediction.prediction_rationale or ""})
+        return JudgedTexts({"rationale": prediction.prediction_rationale or ""})
 
-    def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: Source) -> dict[str, Any]:
+    def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: UnitSource) -> dict[str, Any]:
         """A sentence with "may" in it hedges."""
         return {
             "verdicts": [
@@ -56,7 +56,7 @@ class CertaintyKind(WordKind[CertaintyVerdict, CertaintyScores]):
     def score(self, rows: Sequence[Judgement], units: Units, rights: Rights) -> CertaintyScores:
         """The share of hedged sentences."""
         found = [(row.case, one.certainty == "hedged") for row in rows for one in self.given(row)]
-        return CertaintyScores(**common_scores(rows, units), sentences=len(found), hedged=rate_of(found))
+        return CertaintyScores(**common_scores(rows, units), sentences=len(found), hedged=clustered_rate(found))
 
     def tables(self, scores: CertaintyScores) -> tuple[ScoreTable, ...]:
         """One row."""

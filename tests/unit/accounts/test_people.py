@@ -13,14 +13,14 @@ from medthink.accounts.account import (
     find_account,
     has_maintainer,
     list_accounts,
-    read_name,
+    normalise_sign_in_name,
     set_disabled,
     set_password,
     set_roles,
 )
 from medthink.accounts.invitations import (
-    accept,
-    enter,
+    accept_invitation,
+    accept_personal_link,
     find_invitation,
     invite,
     invite_reader,
@@ -32,13 +32,13 @@ from medthink.accounts.passwords import hash_password
 from medthink.accounts.roles import ROLES, includes
 from medthink.accounts.sessions import (
     TooManyAttempts,
-    admit_sign_in,
     begin_session,
     end_session,
     end_sessions,
     find_session,
     find_token,
     forget_attempts,
+    limit_sign_in,
     list_tokens,
     make_token,
     revoke_token,
@@ -121,7 +121,7 @@ def test_a_password_that_is_easily_guessed_is_refused(password):
 @pytest.mark.parametrize("name", ["", "a", "Ann Smith", "ann\nb", "<b>", "a" * 101, ".ann", "änn"])
 def test_a_name_that_cannot_be_typed_is_refused(name):
     with pytest.raises(UsageError, match="name"):
-        read_name(name)
+        normalise_sign_in_name(name)
 
 
 def test_a_name_and_a_team_are_taken_once(store):
@@ -226,11 +226,11 @@ def test_an_invitation_makes_one_account_with_its_roles_and_team(store):
     secret = invite(store, ["submitter"], actor="boss", team="North", about="a colleague")
     assert find_invitation(store, secret).team == "North"
     asked = NewAccount(name="ann", roles=("maintainer",), team="South", password=PASSWORD)
-    made = accept(store, secret, asked)
+    made = accept_invitation(store, secret, asked)
     assert (made.roles, made.team) == (("submitter",), "North")
     assert find_invitation(store, secret) is None
     with pytest.raises(Declined, match="has been used or has expired"):
-        accept(store, secret, NewAccount(name="bob", roles=(), password=PASSWORD))
+        accept_invitation(store, secret, NewAccount(name="bob", roles=(), password=PASSWORD))
     assert find_account(store, "bob") is None
 
 
@@ -241,7 +241,7 @@ def test_of_many_who_accept_one_invitation_one_does(store):
     def take(number: int) -> bool:
         start.wait(timeout=60)
         try:
-            accept(store, secret, NewAccount(name=f"ann{number}", roles=()))
+            accept_invitation(store, secret, NewAccount(name=f"ann{number}", roles=()))
         except Declined:
             return False
         return True
@@ -254,40 +254,40 @@ def test_of_many_who_accept_one_invitation_one_does(store):
 def test_an_invitation_that_fails_can_be_tried_again(store):
     secret = invite(store, ["reader"], actor="boss")
     with pytest.raises(UsageError):
-        accept(store, secret, NewAccount(name="not a name", roles=()))
-    assert accept(store, secret, NewAccount(name="ann", roles=())).roles == ("reader",)
+        accept_invitation(store, secret, NewAccount(name="not a name", roles=()))
+    assert accept_invitation(store, secret, NewAccount(name="ann", roles=())).roles == ("reader",)
 
 
 def test_a_readers_personal_link_opens_until_it_is_renewed_or_revoked(store):
     reader, secret = invite_reader(store, "reader-1", shown_name="Dr. Tarn", actor="coordinator")
     assert (reader.roles, reader.shown_name, reader.has_password) == (("reader",), "Dr. Tarn", False)
-    assert enter(store, secret) == enter(store, secret) == reader
+    assert accept_personal_link(store, secret) == accept_personal_link(store, secret) == reader
     with pytest.raises(Declined):
-        accept(store, secret, NewAccount(name="ann", roles=()))
+        accept_invitation(store, secret, NewAccount(name="ann", roles=()))
     other = renew_link(store, reader, actor="coordinator")
-    assert enter(store, secret) is None and enter(store, other) == reader
+    assert accept_personal_link(store, secret) is None and accept_personal_link(store, other) == reader
     number = list_invitations(store)[0].id
-    assert revoke_invitation(store, number, actor="coordinator") and enter(store, other) is None
+    assert revoke_invitation(store, number, actor="coordinator") and accept_personal_link(store, other) is None
     assert not revoke_invitation(store, 999, actor="coordinator")
     third = renew_link(store, reader, actor="coordinator")
     set_disabled(store, reader, is_disabled=True, actor="coordinator")
-    assert enter(store, third) is None and enter(store, "nothing") is None
+    assert accept_personal_link(store, third) is None and accept_personal_link(store, "nothing") is None
 
 
 def test_guessing_is_slowed_down_by_name_and_by_address(store):
     for _ in range(10):
-        admit_sign_in(store, "ann", "192.0.2.1")
+        limit_sign_in(store, "ann", "192.0.2.1")
     with pytest.raises(TooManyAttempts, match="too many"):
-        admit_sign_in(store, "ANN ", "192.0.2.1")
-    admit_sign_in(store, "ann", "192.0.2.2")
+        limit_sign_in(store, "ANN ", "192.0.2.1")
+    limit_sign_in(store, "ann", "192.0.2.2")
     forget_attempts(store, "ann", "192.0.2.1")
-    admit_sign_in(store, "ann", "192.0.2.1")
+    limit_sign_in(store, "ann", "192.0.2.1")
     for number in range(48):
-        admit_sign_in(store, f"name{number}", "192.0.2.1")
+        limit_sign_in(store, f"name{number}", "192.0.2.1")
     with pytest.raises(TooManyAttempts):
-        admit_sign_in(store, "another", "192.0.2.1")
+        limit_sign_in(store, "another", "192.0.2.1")
     expire(store, tables.attempts, since=LONG_AGO)
-    admit_sign_in(store, "another", "192.0.2.1")
+    limit_sign_in(store, "another", "192.0.2.1")
 
 
 def test_nothing_that_opens_a_door_is_in_the_store(store, tmp_path):

@@ -10,8 +10,8 @@ import pytest
 
 import medthink
 from judged_run import make_run
-from medthink.cli.command import enter
-from medthink.judge.session import JudgeOptions, JudgeOrder
+from medthink.cli.command import run_command
+from medthink.judge.session import JudgeOptions, JudgeSpec
 
 
 def go_through(folder: Path) -> medthink.Comparison:
@@ -54,7 +54,7 @@ def test_python_and_the_shell_make_the_same_scores(tmp_path: Path, capsys: pytes
     run.score()
     by_python = kept.read_bytes()
     kept.unlink()
-    assert enter(["score", str(tmp_path / "run")]) == 0
+    assert run_command(["score", str(tmp_path / "run")]) == 0
     assert kept.read_bytes() == by_python
     capsys.readouterr()
 
@@ -84,11 +84,11 @@ def test_a_run_is_judged_from_python_as_from_the_shell(tmp_path: Path, capsys: p
     (seat,) = judged["steps"]
     assert "baseline/rules" in repr(seat)
     before = (run / "judgements.jsonl").read_bytes()
-    assert enter(["judge", str(run), "--judge", "baseline/rules", "--splitter", "sentences", "--json"]) == 0
+    assert run_command(["judge", str(run), "--judge", "baseline/rules", "--splitter", "sentences", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["calls_made_now"] == 0
     assert (run / "judgements.jsonl").read_bytes() == before
 
 
 def test_python_can_ask_a_judge_whatever_the_shell_can() -> None:
-    fields = set(JudgeOrder.__struct_fields__) - {"run", "judges"}
+    fields = set(JudgeSpec.__struct_fields__) - {"run", "judges"}
     assert set(JudgeOptions.__annotations__) == fields

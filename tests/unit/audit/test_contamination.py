@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from medthink.audit.contamination import read_date
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from remembering_server import RememberingServer
 from small_benchmark import make_row, picture
 
@@ -43,13 +43,13 @@ def make_runs(bench: Path, out: Path, share: float, **habits) -> list[str]:
     with RememberingServer(bench / "test.jsonl", share, **habits) as server:
         model = ["--model", "server/m", "--base-url", server.url, "--image-share", "0"]
         for name, flags in (("recall", ["--task", "recall"]), ("answer", []), ("other", ["--option-order", "seeded"])):
-            assert enter(["run", str(bench), *model, *flags, "--out", str(out / name)]) == 0
+            assert run_command(["run", str(bench), *model, *flags, "--out", str(out / name)]) == 0
     return [str(out / name) for name in ("recall", "answer", "other")]
 
 
 def probe(capsys, *words: str) -> tuple[int, list[dict]]:
     capsys.readouterr()
-    code = enter(["probe", "--contamination", *words, "--json"])
+    code = run_command(["probe", "--contamination", *words, "--json"])
     return code, json.loads(capsys.readouterr().out)
 
 
@@ -84,7 +84,7 @@ def test_a_model_that_has_part_of_the_file_by_heart_raises_the_alarm(seen, capsy
     # It knows the options in any order, so the order alone shows nothing.
     assert by_kind["hidden option"]["p_holm"] == 1
     assert found["verbatim"][0]["rate"]["value"] > 0.2
-    assert enter(["probe", "--contamination", *runs]) == 1
+    assert run_command(["probe", "--contamination", *runs]) == 1
     shown = " ".join(capsys.readouterr().out.split())
     assert "ALARM: server/m remembers what cannot be worked out (letters, case number)" in shown
     assert "At most 1 % of models that have not raise this alarm." in shown
@@ -103,7 +103,7 @@ def test_a_model_that_never_saw_it_raises_none_and_the_output_says_what_could_ha
     runs = unseen
     code, (found,) = probe(capsys, *runs)
     assert code == 0 and not any(trace["p_holm"] < 0.01 for trace in found["traces"])
-    assert enter(["probe", "--contamination", *runs]) == 0
+    assert run_command(["probe", "--contamination", *runs]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert (
         "No alarm" in shown and "With 80 % power, memory of this share of the cases would be detected: letters" in shown
@@ -123,7 +123,7 @@ def test_controls_are_probed_alike_and_set_beside(bench, seen, tmp_path, capsys)
             "--out",
             str(tmp_path / "control"),
         ]
-        assert enter(["run", str(other), *words]) == 0
+        assert run_command(["run", str(other), *words]) == 0
     code, (own, control) = probe(capsys, seen[0], "--control", str(tmp_path / "control"))
     assert code == 1 and control["is_control"] and not any((one["p_holm"] or 1) < 0.01 for one in control["traces"])
     beside = own["verbatim"][1]
@@ -167,22 +167,23 @@ def test_dates_are_read_in_the_forms_rows_have(text, day):
 
 
 def test_without_a_recall_run_it_says_how_to_make_one(bench, unseen, capsys):
-    assert enter(["probe", "--contamination", unseen[1]]) == 2
+    assert run_command(["probe", "--contamination", unseen[1]]) == 2
     assert "medthink run DATA --task recall" in capsys.readouterr().err
-    assert enter(["probe", str(bench), "--control", unseen[0]]) == 2
+    assert run_command(["probe", str(bench), "--control", unseen[0]]) == 2
     assert "add --contamination" in capsys.readouterr().err
 
 
 def test_scoring_a_recall_run_says_where_to_look(bench, tmp_path, capsys):
     assert (
-        enter(["run", str(bench), "--task", "recall", "--model", "baseline/random", "--out", str(tmp_path / "r")]) == 0
+        run_command(["run", str(bench), "--task", "recall", "--model", "baseline/random", "--out", str(tmp_path / "r")])
+        == 0
     )
-    assert enter(["score", str(tmp_path / "r")]) == 0
+    assert run_command(["score", str(tmp_path / "r")]) == 0
     assert "medthink probe --contamination" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_recall_run_is_neither_judged_nor_submitted(unseen, tmp_path, capsys):
-    assert enter(["judge", unseen[0], "--judge", "baseline/rules"]) == 2
+    assert run_command(["judge", unseen[0], "--judge", "baseline/rules"]) == 2
     assert "this task produces nothing to judge" in capsys.readouterr().err
-    assert enter(["submit", "pack", unseen[0], "-o", str(tmp_path / "s.jsonl")]) == 2
+    assert run_command(["submit", "pack", unseen[0], "-o", str(tmp_path / "s.jsonl")]) == 2
     assert "no letters to submit" in capsys.readouterr().err

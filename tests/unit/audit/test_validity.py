@@ -13,30 +13,30 @@ from scipy.stats import binom, binomtest, chisquare
 import small_benchmark
 from made_runs import make_run
 from medthink.audit import benchmark as probe
-from medthink.audit.benchmark import probe_benchmark
+from medthink.audit.benchmark import audit_benchmark
 from medthink.audit.rivals import (
     Guessable,
     Guesses,
-    gather,
     guess_by_inputs,
     guess_longest,
     guess_majority,
+    guessable_cases,
     rival_guesses,
 )
 from medthink.audit.runs import audit_run
 from medthink.cases.benchmark import Benchmark
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import write_jsonl
-from medthink.phantoms.writer import make_row as synthetic_row
+from medthink.phantoms.writer import make_phantom_row as synthetic_row
 from medthink.phantoms.writer import write_benchmark
 from medthink.report.guessing import audit_group
 from medthink.report.runs import group_entries, load_entries
 from medthink.runs.manifest import RunSpec
 from medthink.runs.selection import Selection
-from medthink.runs.session import carry_out
+from medthink.runs.session import run_session
 from medthink.scoring.score import score_run
-from medthink.scoring.scores import percent, points
+from medthink.scoring.scores import difference_text, rate_text
 from medthink.stats import detectable_rate
 from medthink.stats.comparisons.differences import holm
 from medthink.stats.intervals import wilson
@@ -64,7 +64,7 @@ def leaky(clean, tmp_path_factory):
 
 
 def run(bench, out, **changes):
-    carry_out(RunSpec(**({"benchmark": bench, "model": "baseline/random", "out": out} | changes)))
+    run_session(RunSpec(**({"benchmark": bench, "model": "baseline/random", "out": out} | changes)))
     return score_run(out)
 
 
@@ -87,7 +87,7 @@ def audit(scores, *others, guesses=()):
 
 
 def test_clean_phantoms_raise_no_alarm(clean):
-    found = probe_benchmark(Benchmark.open(clean), "test")
+    found = audit_benchmark(Benchmark.open(clean), "test")
     assert found.alarms == ()
     assert {score.name: score.verdict for score in found.scores}["guesser:images"] == "for information"
     assert sum(found.letters.values()) == found.n_cases == 40
@@ -96,7 +96,7 @@ def test_clean_phantoms_raise_no_alarm(clean):
 
 
 def test_planted_shortcuts_raise_the_alarm(leaky):
-    found = probe_benchmark(Benchmark.open(leaky), "test")
+    found = audit_benchmark(Benchmark.open(leaky), "test")
     assert {"longest option", "guesser:options"} <= {score.name for score in found.alarms}
     assert found.length_gap.characters.low > 0
     assert found.problems["answer-in-history"] > 0
@@ -115,7 +115,7 @@ def test_an_alarm_takes_one_per_cent_after_correction_over_the_telling_four(clea
     monkeypatch.setattr(
         probe, "guess_by_inputs", lambda _, inputs: guess(f"guesser:{inputs}", right[f"guesser:{inputs}"])
     )
-    found = {score.name: score for score in probe_benchmark(Benchmark.open(clean), "test").scores}
+    found = {score.name: score for score in audit_benchmark(Benchmark.open(clean), "test").scores}
     raw = {name: binom.sf(round(one.accuracy.value * 40) - 1, 40, 0.2) for name, one in found.items()}
     del raw["guesser:images"]
     assert [found[name].p_holm for name in raw] == pytest.approx(holm(list(raw.values())).tolist())
@@ -126,8 +126,8 @@ def test_an_alarm_takes_one_per_cent_after_correction_over_the_telling_four(clea
 
 def test_guessers_learn_from_the_train_split_and_from_no_case_they_guess(clean):
     benchmark = Benchmark.open(clean)
-    assert {case.split for case in gather(benchmark, "test").lessons} == {"train"}
-    assert gather(benchmark, "train").lessons == []
+    assert {case.split for case in guessable_cases(benchmark, "test").lessons} == {"train"}
+    assert guessable_cases(benchmark, "train").lessons == []
     cases = [
         replace(case, reference=replace(case.reference, answer="E" if place % 5 == 0 else "A"))
         for place, case in enumerate(list(benchmark["test"])[:10])
@@ -142,7 +142,7 @@ def test_cases_without_their_answer_are_not_guessed_and_chance_is_a_mean_over_op
     for row in rows[1:7]:
         row |= {"options": {letter: row["options"][letter] for letter in "AB"}, "correct_answer": "A"}
     write_jsonl(tmp_path / "test.jsonl", rows)
-    found = probe_benchmark(Benchmark.open(tmp_path), "test")
+    found = audit_benchmark(Benchmark.open(tmp_path), "test")
     assert found.n_cases == 12
     assert found.scores[0].chance == pytest.approx((6 / 2 + 6 / 5) / 12)
 
@@ -153,13 +153,13 @@ def test_the_length_gap_is_to_the_mean_of_the_wrong_options(tmp_path):
         lengths = dict(zip("ABCDE", (6, 2, 2, 2, 2) if number < 4 else (4, 8, 0, 0, 0), strict=True))
         row |= {"options": {letter: letter + "x" * n for letter, n in lengths.items()}, "correct_answer": "A"}
     write_jsonl(tmp_path / "test.jsonl", rows)
-    found = probe_benchmark(Benchmark.open(tmp_path), "test").length_gap
+    found = audit_benchmark(Benchmark.open(tmp_path), "test").length_gap
     assert found.characters.value == pytest.approx((4 * 4 + 6 * 2) / 10)
     assert found.right_is_longest.value == pytest.approx(0.4)
 
 
 def test_without_a_train_split_guessers_are_cross_validated(leaky):
-    material = gather(Benchmark.open(leaky / "test.jsonl"), "test")
+    material = guessable_cases(Benchmark.open(leaky / "test.jsonl"), "test")
     guesses = guess_by_inputs(material, "options")
     assert guesses.source == "cross-validated"
     assert guesses.letters.keys() == {case.id for case in material.cases}
@@ -168,7 +168,7 @@ def test_without_a_train_split_guessers_are_cross_validated(leaky):
 def test_a_handful_of_cases_is_too_few(clean):
     benchmark = Benchmark.open(clean).filter(lambda case: case.id < 20)
     with pytest.raises(UsageError, match="too few"):
-        gather(benchmark, "test")
+        guessable_cases(benchmark, "test")
 
 
 def test_the_gain_is_over_the_strongest_rival_on_the_same_cases(clean, tmp_path):
@@ -324,7 +324,7 @@ def test_the_samples_of_a_case_are_one_witness_of_a_bias_of_place(clean, tmp_pat
 
 def test_a_run_on_another_split_is_not_set_against_guesses_about_this_one(clean, tmp_path, capsys):
     run(clean, tmp_path / "run", selection=Selection(split="train"))
-    assert enter(["probe", str(clean), str(tmp_path / "run")]) == 2
+    assert run_command(["probe", str(clean), str(tmp_path / "run")]) == 2
     assert "is on the train split" in capsys.readouterr().err
 
 
@@ -332,7 +332,7 @@ def test_the_command_sets_runs_against_guessers_and_one_another(tmp_path, capfd)
     bench = small_benchmark.write_benchmark(tmp_path / "bench", 12)
     made = {"all": {}, "blind": {"image_share": 0.0}, "talk": {"task": "discussion"}}
     runs = [str(make_run(tmp_path / name, bench, **options)) for name, options in made.items()]
-    code = enter(["probe", str(bench), *runs])
+    code = run_command(["probe", str(bench), *runs])
     shown = capfd.readouterr()
     assert ("ALARM" in shown.out, "No alarm" in shown.out) == (code == 1, code == 0)
     assert "all: accuracy" in shown.out and "Diagnostic gain of all: " in shown.out
@@ -340,7 +340,7 @@ def test_the_command_sets_runs_against_guessers_and_one_another(tmp_path, capfd)
     assert words.count("no image-free run of this model was given") == 1
     assert ("No alarm" in words) == ("With 12 cases, a guesser that is right" in words)
     assert "talk: it was not asked for letters" in shown.err
-    assert enter(["probe", str(bench), *runs, "--json"]) == code
+    assert run_command(["probe", str(bench), *runs, "--json"]) == code
     audits = msgspec.json.decode(capfd.readouterr().out)["audits"]
     guessers = ["longest option", "guesser:options", "guesser:question"]
     assert [[rival["name"] for rival in one["rivals"]] for one in audits] == [
@@ -364,16 +364,16 @@ def test_report_probe_and_score_credit_a_guesser_with_the_same_gain(leaky, tmp_p
     # The report set runs against the longest option alone, and credited an options-only guesser with +21.7 points.
     monkeypatch.setenv("COLUMNS", "250")
     run(leaky, tmp_path / "guesser", model="baseline/guesser:options")
-    assert enter(["probe", str(leaky), str(tmp_path / "guesser"), "--json"]) == 1
+    assert run_command(["probe", str(leaky), str(tmp_path / "guesser"), "--json"]) == 1
     (found,) = msgspec.json.decode(capsys.readouterr().out)["audits"]
     assert found["diagnostic_gain"]["value"] <= 0
     (group,) = group_entries(load_entries([tmp_path / "guesser"]))
     ((_, audited),) = audit_group(group, trains=False).audits
     assert msgspec.to_builtins(audited.diagnostic_gain) == found["diagnostic_gain"]
-    assert enter(["score", str(tmp_path / "guesser")]) == 0
+    assert run_command(["score", str(tmp_path / "guesser")]) == 0
     shown = capsys.readouterr().out
-    assert points(audited.diagnostic_gain) in shown and "strongest rival" in shown
-    assert f"{audited.strongest_rival}: {percent(audited.strongest_accuracy)}" in shown
+    assert difference_text(audited.diagnostic_gain) in shown and "strongest rival" in shown
+    assert f"{audited.strongest_rival}: {rate_text(audited.strongest_accuracy)}" in shown
     assert "no image-free run of this model was given" in shown
 
 
@@ -381,7 +381,7 @@ def test_submission_files_are_audited_like_runs(clean, tmp_path, capsys):
     run(clean, tmp_path / "run")
     file = tmp_path / "theirs.jsonl"
     file.write_bytes((tmp_path / "run" / "predictions.jsonl").read_bytes())
-    assert enter(["probe", str(clean), str(tmp_path / "run"), str(file), "--json"]) == 0
+    assert run_command(["probe", str(clean), str(tmp_path / "run"), str(file), "--json"]) == 0
     audits = msgspec.json.decode(capsys.readouterr().out)["audits"]
     assert audits[0]["diagnostic_gain"] == audits[1]["diagnostic_gain"]
 
@@ -403,7 +403,7 @@ def test_a_guesser_without_inputs_of_its_own_is_no_evidence_of_its_own(clean, tm
     bench.mkdir()
     rows = [json.loads(line) | {"CLINICAL_HISTORY": ""} for line in (clean / "test.jsonl").read_text().splitlines()]
     (bench / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    found = {one.name: one for one in probe_benchmark(Benchmark.open(bench), "test").scores}
+    found = {one.name: one for one in audit_benchmark(Benchmark.open(bench), "test").scores}
     assert (found["guesser:question"].verdict, found["guesser:question"].p_holm) == ("same as another", None)
     assert "the options alone again" in found["guesser:question"].meaning
     raw = binomtest(round(found["longest option"].accuracy.value * 40), 40, 0.2, alternative="greater").pvalue
@@ -411,7 +411,7 @@ def test_a_guesser_without_inputs_of_its_own_is_no_evidence_of_its_own(clean, tm
 
 
 def test_no_alarm_says_what_could_have_been_seen(clean):
-    found = probe_benchmark(Benchmark.open(clean), "test")
+    found = audit_benchmark(Benchmark.open(clean), "test")
     # Right in 17 of 40 raises the alarm at 1 % over four guessers.
     assert binom.sf(16, 40, 0.2) <= 0.0025 < binom.sf(15, 40, 0.2)
     assert binom.sf(16, 40, found.detectable) == pytest.approx(0.8, abs=1e-6)

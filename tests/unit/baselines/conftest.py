@@ -14,7 +14,7 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.core.jsonio import write_jsonl
 from medthink.workflow.condition import Condition
-from medthink.workflow.view import apply
+from medthink.workflow.view import show_under_condition
 
 SIGNS = (
     {"ring": ("ring shaped lesion", "hollow round lesion"), "disc": ("solid disc lesion", "filled round lesion")},
@@ -125,6 +125,6 @@ def show() -> Callable[..., Case]:
     """Show a case's question under a condition."""
 
     def shown(case: Case, **condition: Any) -> Any:
-        return apply(Condition(**condition), case.question).question
+        return show_under_condition(Condition(**condition), case.question).question
 
     return shown

@@ -15,7 +15,7 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Question
 from medthink.core.errors import UsageError
 from medthink.models.request import ModelError, Usage
-from medthink.workflow.ask import Choice, Steps, Text
+from medthink.workflow.ask import Choice, SingleReplySteps, StepText
 from medthink.workflow.parsing import parse_answer, parse_steps, parse_text
 from medthink.workflow.prompts import load_prompts
 from medthink.workflow.view import NO_CUES
@@ -57,10 +57,10 @@ def test_every_reader_keeps_to_the_form_of_every_step(name: str, toy: Benchmark)
     assert (answered.usage, answered.latency_s, answered.stop) == (Usage(), 0.0, "end")
     found = parse_text(baseline.answer(PROMPTS.findings(question, question.images[0]), sample=0), "findings")
     summed = parse_text(baseline.answer(PROMPTS.summary(question, ("One.", "Two.")), sample=0), "summary")
-    assert isinstance(found, Text) and isinstance(summed, Text) and found.mode == summed.mode == "strict"
+    assert isinstance(found, StepText) and isinstance(summed, StepText) and found.mode == summed.mode == "strict"
     reply = baseline.answer(PROMPTS.think_with_images(question), sample=0)
     steps = parse_steps(reply, question.options, len(question.images))
-    assert isinstance(steps, Steps) and steps.choice.mode == "strict"
+    assert isinstance(steps, SingleReplySteps) and steps.choice.mode == "strict"
     assert steps.findings is not None and len(steps.findings) == len(question.images)
 
 

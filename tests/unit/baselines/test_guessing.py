@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
-from medthink.baselines.guesser import Guesser, best, cross_validated, train_guesser
+from medthink.baselines.guesser import Guesser, cross_validated, most_probable, train_guesser
 from medthink.baselines.option_features import SHAPE_SIZE, shapes_of
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case, Question
@@ -15,7 +15,9 @@ from medthink.stats import wilson
 
 def accuracy(guesser: Guesser, cases: Sequence[Case]) -> float:
     ranked = guesser.rank_all([case.question for case in cases])
-    return sum(best(ranks) == case.reference.answer for ranks, case in zip(ranked, cases, strict=True)) / len(cases)
+    return sum(most_probable(ranks) == case.reference.answer for ranks, case in zip(ranked, cases, strict=True)) / len(
+        cases
+    )
 
 
 @pytest.mark.parametrize("inputs", ["options", "question"])
@@ -83,7 +85,7 @@ def test_cross_validation_guesses_each_case_from_the_others(leaky_texts: Benchma
     assert [guess.case_id for guess in guesses] == [case.id for case in cases]
     right = sum(guess.letter == case.reference.answer for guess, case in zip(guesses, cases, strict=True))
     assert right / len(cases) > 0.7
-    assert all(best(guess.probabilities) == guess.letter for guess in guesses)
+    assert all(most_probable(guess.probabilities) == guess.letter for guess in guesses)
     assert guesses == cross_validated([*cases, broken], "options", folds=3, seed=1)
 
 

@@ -9,17 +9,17 @@ from msgspec.structs import replace
 
 from medthink.baselines import open_baseline
 from medthink.baselines.baseline import Baseline
-from medthink.baselines.retrieval import Casebook, sum_up
+from medthink.baselines.retrieval import DiagnosisIndex, join_findings
 from medthink.baselines.text_features import passages_of, sections_of
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.core.errors import UsageError
 from medthink.models.request import Reply
-from medthink.workflow.ask import Answered, Discussed, Prompt, Thought
+from medthink.workflow.ask import AnswerOutcome, DiscussionOutcome, Prompt, TwiOutcome
 from medthink.workflow.condition import Condition
 from medthink.workflow.prompts import SECTIONS
 from medthink.workflow.tasks import TASKS
-from medthink.workflow.view import NO_CUES, Cues, apply, expert_cues
+from medthink.workflow.view import NO_CUES, Cues, expert_cues, show_under_condition
 
 
 class Asking:
@@ -37,7 +37,7 @@ class Asking:
 
 def perform(baseline: Baseline, task: str, case: Case, **changes: Any) -> Any:
     condition = Condition(**changes)
-    shown = apply(condition, case.question)
+    shown = show_under_condition(condition, case.question)
     cues: Cues = NO_CUES if condition.is_unaided else expert_cues(case.reference, condition, shown)
     return asyncio.run(TASKS[task].run(shown.question, cues, Asking(baseline), condition))
 
@@ -63,7 +63,7 @@ def test_images_of_another_case_do_not_help(baseline: Baseline, toy: Benchmark) 
     cases = list(toy["test"])
     swapped = 0
     for case, other in zip(cases, cases[1:] + cases[:1], strict=True):
-        shown = apply(Condition(swap_images=True), case.question, other.question)
+        shown = show_under_condition(Condition(swap_images=True), case.question, other.question)
         outcome = asyncio.run(TASKS["answer"].run(shown.question, NO_CUES, Asking(baseline), Condition()))
         swapped += outcome.choice.letter == case.reference.answer
     assert swapped < 22
@@ -77,9 +77,9 @@ def test_without_images_it_says_that_it_draws_at_random(baseline: Baseline, toy:
 def test_staged_single_call_and_answer_come_to_the_same(baseline: Baseline, toy: Benchmark) -> None:
     for case in list(toy["test"])[:10]:
         own = {"findings": "self", "summary": "self"}
-        answered: Answered = perform(baseline, "answer", case)
-        staged: Thought = perform(baseline, "twi", case, **own)
-        at_once: Thought = perform(baseline, "twi", case, single_call=True, **own)
+        answered: AnswerOutcome = perform(baseline, "answer", case)
+        staged: TwiOutcome = perform(baseline, "twi", case, **own)
+        at_once: TwiOutcome = perform(baseline, "twi", case, single_call=True, **own)
         assert staged.state == at_once.state == answered.state == "ok"
         assert staged.findings == at_once.findings and staged.summary == at_once.summary
         assert answered.choice is not None and answered.choice.mode == "strict"
@@ -91,7 +91,7 @@ def test_findings_are_those_of_similar_images(baseline: Baseline, toy: Benchmark
     kinds = [{"ring", "hollow"}, {"solid", "filled"}, {"dotted", "speckles."}, {"striped", "bands."}]
     alike = total = 0
     for case in list(toy["test"])[:20]:
-        thought: Thought = perform(baseline, "twi", case, findings="self", summary="self")
+        thought: TwiOutcome = perform(baseline, "twi", case, findings="self", summary="self")
         assert thought.findings is not None
         for finding, known in zip(thought.findings, case.reference.images, strict=True):
             for kind in kinds:
@@ -117,7 +117,7 @@ def test_without_options_it_names_a_diagnosis(baseline: Baseline, toy: Benchmark
 
 def test_the_discussion_has_six_sections_with_the_present_findings(baseline: Baseline, toy: Benchmark) -> None:
     case = next(iter(toy["test"]))
-    outcome: Discussed = perform(baseline, "discussion", case)
+    outcome: DiscussionOutcome = perform(baseline, "discussion", case)
     assert outcome.sections is not None and outcome.sections.mode == "strict"
     assert tuple(outcome.sections.texts) == SECTIONS and all(outcome.sections.texts.values())
     assert case.question.history in outcome.sections.texts["clinical_perspective"]
@@ -139,7 +139,7 @@ def test_a_train_split_without_readable_images_is_refused(clean_texts: Benchmark
 
 
 def test_an_option_never_heard_of_borrows_from_its_namesakes(toy: Benchmark) -> None:
-    casebook = Casebook(list(toy["train"]))
+    casebook = DiagnosisIndex(list(toy["train"]))
     findings = ["A ring shaped lesion.", "Striped pattern.", "Bright upper half."]
     options = {"A": "Hyalitis of both sides", "B": "Albinoma of both sides", "C": "Something else entirely"}
     probabilities = casebook.weigh(findings, options).probabilities
@@ -165,5 +165,5 @@ def test_discussions_are_split_at_their_headings(last: str) -> None:
 
 
 def test_a_summary_says_each_finding_once() -> None:
-    assert sum_up(["A mass", "A mass", "No fluid."]) == "A mass. No fluid."
-    assert sum_up([]) == "No image was shown."
+    assert join_findings(["A mass", "A mass", "No fluid."]) == "A mass. No fluid."
+    assert join_findings([]) == "No image was shown."

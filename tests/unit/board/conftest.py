@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from medthink.board.benchmarks import enter_benchmark
-from medthink.board.checking import HeldBenchmark
+from medthink.board.benchmarks import add_benchmark
+from medthink.board.checking import LoadedBenchmark
 from small_benchmark import write_benchmark
 
 
@@ -16,13 +16,13 @@ def bench(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def held(bench):
-    return HeldBenchmark.open(bench)
+    return LoadedBenchmark.open(bench)
 
 
 @pytest.fixture
 def entered(store, held):
     """The benchmark as the store has it."""
-    return enter_benchmark(store, held, name="demo")
+    return add_benchmark(store, held, name="demo")
 
 
 @pytest.fixture

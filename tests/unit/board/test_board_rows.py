@@ -13,9 +13,9 @@ from medthink.board.checking import check_file
 from medthink.board.exports import export_board
 from medthink.board.moderation import raise_provenance
 from medthink.board.packing import pack_run
-from medthink.board.publish import Addition, add_to_board
+from medthink.board.publish import DirectSubmission, add_to_board
 from medthink.board.ranking import make_leaderboard, provenance_at
-from medthink.board.results import ScoreShelf, read_rivals
+from medthink.board.results import ScoreCache, read_rivals
 from medthink.cli.judge import judge
 from medthink.judge.exam.results import NO_EXAM
 from medthink.runs.session import run as run_model
@@ -28,7 +28,7 @@ def board(store, as_of=None):
 
 def add_run(store, held, bench, out, team="us", **options):
     run_model(bench, out=out, **options)
-    return add_to_board(store, held, Addition(source=out, team=team), name="demo", actor="ann")
+    return add_to_board(store, held, DirectSubmission(source=out, team=team), name="demo", actor="ann")
 
 
 def test_condition_and_usage_come_from_traces_that_hold(held, bench, tmp_path):
@@ -75,16 +75,16 @@ def test_gains_are_worked_out_once(store, held, bench, tmp_path, monkeypatch):
 
 def test_scores_are_read_once(store, held, bench, tmp_path, monkeypatch):
     add_run(store, held, bench, tmp_path / "one", model="baseline/random")
-    shelf, benchmark = ScoreShelf(store), find_benchmark(store, None)
+    shelf, benchmark = ScoreCache(store), find_benchmark(store, None)
     first = make_leaderboard(store, benchmark, shelf=shelf).rows
-    monkeypatch.setattr(ScoreShelf, "_load", lambda *_: pytest.fail("read again"))
+    monkeypatch.setattr(ScoreCache, "_load", lambda *_: pytest.fail("read again"))
     assert make_leaderboard(store, benchmark, shelf=shelf).rows == first
 
 
 def test_a_day_in_the_past_has_the_levels_of_that_day(store, held, bench, tmp_path):
     run_model(bench, model="baseline/random", out=tmp_path / "run")
     pack_run(tmp_path / "run", tmp_path / "s.jsonl")
-    addition = Addition(source=tmp_path / "s.jsonl", team="us", model="m")
+    addition = DirectSubmission(source=tmp_path / "s.jsonl", team="us", model="m")
     token = add_to_board(store, held, addition, actor="ann").token
     raise_provenance(store, token, "rerun", actor="ann", why="a test")
     assert board(store).rows[0].submission.provenance == "rerun"
@@ -94,7 +94,7 @@ def test_a_day_in_the_past_has_the_levels_of_that_day(store, held, bench, tmp_pa
 def test_what_judges_said_comes_with_the_run(store, held, bench, tmp_path):
     run_model(bench, model="baseline/random", task="twi", condition=Condition(findings="self", summary="self"),
               out=tmp_path / "run")  # fmt: skip
-    add = Addition(source=tmp_path / "run", team="us")
+    add = DirectSubmission(source=tmp_path / "run", team="us")
     add_to_board(store, held, add, actor="ann")
     assert board(store).rows[0].judged is None
     judged = call_command(judge, [tmp_path / "run", "--judge", "baseline/rules"], catch_exceptions=False)

@@ -4,11 +4,11 @@ import pytest
 
 from medthink.board.moderation import publish
 from medthink.board.packing import pack_run
-from medthink.board.publish import Addition, add_to_board
+from medthink.board.publish import DirectSubmission, add_to_board
 from medthink.board.queue import Upload, receive
 from medthink.board.ranking import make_leaderboard
 from medthink.board.submissions import find_submission
-from medthink.board.worker import work_once
+from medthink.board.worker import process_next
 from medthink.core.errors import UsageError
 from medthink.report.runs import group_entries, load_entries
 from medthink.runs.session import run as run_model
@@ -26,7 +26,7 @@ def preview_of(store, held, entered, run, file, **fields):
     """The token of a run uploaded as a file, and what its team is shown before it publishes."""
     pack_run(run, file)
     token = receive(store, Upload(benchmark_id=entered.id, data=file.read_bytes(), **fields)).token
-    work_once(store, {entered.id: held})
+    process_next(store, {entered.id: held})
     return token, find_submission(store, token).preview
 
 
@@ -46,7 +46,7 @@ def test_every_door_ranks_the_same_runs_alike(store, held, entered, bench, tmp_p
     ]
     assert pairs[0] == pairs[1] == pairs[2]
     for name in ("random", "longest"):
-        add_to_board(store, held, Addition(source=runs[name], team="us"), actor="ann")
+        add_to_board(store, held, DirectSubmission(source=runs[name], team="us"), actor="ann")
     token, preview = preview_of(
         store, held, entered, runs["majority"], tmp_path / "m.jsonl", team="us", model="majority"
     )
@@ -67,7 +67,7 @@ def test_a_pair_is_refused_for_one_reason_on_the_board_and_in_a_comparison(store
     with pytest.raises(UsageError) as refused:
         compare_paths(list(runs.values()))
     for run in runs.values():
-        add_to_board(store, held, Addition(source=run, team="us"), actor="ann")
+        add_to_board(store, held, DirectSubmission(source=run, team="us"), actor="ann")
     made = make_leaderboard(store, entered)
     told = compare_rows(made.rows[0], made.cued[0], {})
     assert told == "One of them was shown expert cues, and such runs can only be compared for the same model."

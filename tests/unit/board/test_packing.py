@@ -5,7 +5,7 @@ import json
 import pytest
 
 from made_runs import make_run
-from medthink.board.checking import check_file, flag_overlap
+from medthink.board.checking import check_file, describe_overlap
 from medthink.board.packing import pack_run
 from medthink.cases.benchmark import Benchmark
 from medthink.core.errors import UsageError
@@ -101,7 +101,7 @@ def test_rationales_that_repeat_withheld_text_are_flagged(bench):
 
     known = replace(case, reference=replace(case.reference, discussion=f"It was {copied}."))
     said = Prediction(case=case.id, split="test", sample=0, state="ok", prediction="A", prediction_rationale=copied)
-    assert "1 rationales repeat 15 or more words" in flag_overlap([said], {case.id: known})[0]
-    assert flag_overlap([said], {case.id: case}) == []
+    assert "1 rationales repeat 15 or more words" in describe_overlap([said], {case.id: known})[0]
+    assert describe_overlap([said], {case.id: case}) == []
     shown = replace(known, question=replace(case.question, history=copied))
-    assert flag_overlap([said], {case.id: shown}) == []
+    assert describe_overlap([said], {case.id: shown}) == []

@@ -5,13 +5,13 @@ import json
 import pytest
 
 from calling import call_command
-from medthink.board.benchmarks import enter_benchmark, find_benchmark
+from medthink.board.benchmarks import add_benchmark, find_benchmark
 from medthink.board.moderation import withdraw
-from medthink.board.publish import Addition, add_to_board
+from medthink.board.publish import DirectSubmission, add_to_board
 from medthink.board.ranking import make_leaderboard
 from medthink.board.results import load_published
-from medthink.board.submissions import About
-from medthink.cli.command import enter
+from medthink.board.submissions import ModelDescription
+from medthink.cli.command import run_command
 from medthink.core.errors import Declined, UsageError
 from medthink.runs.session import run as run_model
 from medthink.store import tables
@@ -28,7 +28,7 @@ def add(store, held, tmp_path):
         ]
         path = tmp_path / f"{model}.jsonl"
         path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        addition = Addition(source=path, team=team, model=model, about=About(**about))
+        addition = DirectSubmission(source=path, team=team, model=model, about=ModelDescription(**about))
         return add_to_board(store, held, addition, name="demo", actor="ann")
 
     return make
@@ -95,18 +95,18 @@ def test_a_ranking_is_made_once_and_read_again(store, add, monkeypatch):
 
 def test_a_run_is_added_with_its_ledger(store, held, bench, tmp_path):
     run_model(bench, model="baseline/random", out=tmp_path / "run")
-    added = add_to_board(store, held, Addition(source=tmp_path / "run", team="us"), actor="ann")
+    added = add_to_board(store, held, DirectSubmission(source=tmp_path / "run", team="us"), actor="ann")
     assert (added.status, added.provenance, added.model) == ("published", "ledger", "baseline/random")
-    again = add_to_board(store, held, Addition(source=tmp_path / "run", team="us"), actor="ann")
+    again = add_to_board(store, held, DirectSubmission(source=tmp_path / "run", team="us"), actor="ann")
     assert again.token == added.token
 
 
 def test_a_file_with_problems_is_not_added(store, held, tmp_path):
     (tmp_path / "bad.jsonl").write_text('{"title": "Case number 100", "prediction": "Z"}\n')
     with pytest.raises(Declined, match="line 1, prediction"):
-        add_to_board(store, held, Addition(source=tmp_path / "bad.jsonl", team="us", model="m"), actor="ann")
+        add_to_board(store, held, DirectSubmission(source=tmp_path / "bad.jsonl", team="us", model="m"), actor="ann")
     with pytest.raises(UsageError, match="the model is not named"):
-        add_to_board(store, held, Addition(source=tmp_path / "bad.jsonl", team="us"), actor="ann")
+        add_to_board(store, held, DirectSubmission(source=tmp_path / "bad.jsonl", team="us"), actor="ann")
 
 
 def test_the_published_results_are_59_multiples_of_one_in_720():
@@ -120,13 +120,13 @@ def test_the_published_results_are_59_multiples_of_one_in_720():
 def test_which_benchmark_must_be_said_where_there_are_several(store, held):
     with pytest.raises(UsageError, match="none yet"):
         find_benchmark(store, None)
-    enter_benchmark(store, held, "demo")
+    add_benchmark(store, held, "demo")
     assert find_benchmark(store, None).name == "demo"
 
 
 @pytest.mark.parametrize("command", ["check", "score"])
 def test_a_submission_that_is_not_there_is_named_with_the_remedy(command, bench, tmp_path, capsys):
-    assert enter(["submit", command, str(tmp_path / "none.jsonl"), "--data", str(bench)]) == 2
+    assert run_command(["submit", command, str(tmp_path / "none.jsonl"), "--data", str(bench)]) == 2
     assert capsys.readouterr().err == f"medthink: {tmp_path / 'none.jsonl'}: no such file\n  → check the path\n"
 
 

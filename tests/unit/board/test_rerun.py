@@ -9,18 +9,18 @@ from scipy.stats import hypergeom
 
 from calling import call_command
 from medthink.board.benchmarks import find_benchmark
-from medthink.board.checking import HeldBenchmark
+from medthink.board.checking import LoadedBenchmark
 from medthink.board.packing import pack_run
-from medthink.board.publish import Addition, add_to_board
+from medthink.board.publish import DirectSubmission, add_to_board
 from medthink.board.ranking import make_leaderboard
-from medthink.board.rerun import LEAST_CASES, RerunPlan, enter_rerun, plan_rerun, tell_rerun
+from medthink.board.rerun import LEAST_CASES, RerunPlan, describe_rerun, plan_rerun, record_rerun
 from medthink.board.submissions import find_submission, history
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import read_json, write_json
 from medthink.runs.selection import Selection
 from medthink.runs.session import run as run_model
-from medthink.stats.intervals import most_in_whole
-from medthink.store.engine import BoardStore, store_url
+from medthink.stats.intervals import finite_upper_bound
+from medthink.store.engine import Store, store_url
 from small_benchmark import write_benchmark
 
 CASES = 80
@@ -38,9 +38,9 @@ def wide(tmp_path_factory):
 
 @pytest.fixture
 def board(wide, tmp_path):
-    store = BoardStore(store_url(tmp_path / "board.sqlite"))
-    held = HeldBenchmark.open(wide / "bench")
-    addition = Addition(source=wide / "packed.jsonl", team="north", model="by lot")
+    store = Store(store_url(tmp_path / "board.sqlite"))
+    held = LoadedBenchmark.open(wide / "bench")
+    addition = DirectSubmission(source=wide / "packed.jsonl", team="north", model="by lot")
     token = add_to_board(store, held, addition, name="demo", actor="ann").token
     yield store, held, token
     store.close()
@@ -65,11 +65,11 @@ def test_a_row_that_gives_the_same_answers_again_is_raised(wide, board, tmp_path
     store, held, token = board
     assert find_submission(store, token).provenance == "traced"
     plan = plan_rerun(store, token, actor="ann")
-    outcome = enter_rerun(store, token, run_again(wide, tmp_path / "again", plan), held, actor="ann")
+    outcome = record_rerun(store, token, run_again(wide, tmp_path / "again", plan), held, actor="ann")
     assert (outcome.cases, outcome.same, outcome.is_within) == (LEAST_CASES, LEAST_CASES, True)
     assert find_submission(store, token).provenance == "rerun"
     row = make_leaderboard(store, find_benchmark(store, None)).rows[0]
-    assert row.rerun == outcome and "60 of 60 answers the same" in tell_rerun(row.rerun)
+    assert row.rerun == outcome and "60 of 60 answers the same" in describe_rerun(row.rerun)
 
 
 def test_a_row_that_answers_otherwise_is_not_raised_and_says_so(wide, board, tmp_path):
@@ -77,7 +77,7 @@ def test_a_row_that_answers_otherwise_is_not_raised_and_says_so(wide, board, tmp
     plan = plan_rerun(store, token, actor="ann")
     run = run_again(wide, tmp_path / "again", plan)
     change_letters(run, 12)
-    outcome = enter_rerun(store, token, run, held, actor="ann")
+    outcome = record_rerun(store, token, run, held, actor="ann")
     assert (outcome.same, outcome.is_within) == (LEAST_CASES - 12, False)
     assert outcome.most > 12 / LEAST_CASES
     assert find_submission(store, token).provenance == "traced"
@@ -102,25 +102,25 @@ def test_every_further_attempt_is_held_to_more(wide, board, tmp_path):
         plan = plan_rerun(store, token, actor="ann")
         run = run_again(wide, tmp_path / f"again{attempt}", plan)
         change_letters(run, 30)
-        outcome = enter_rerun(store, token, run, held, actor="ann")
+        outcome = record_rerun(store, token, run, held, actor="ann")
         assert (outcome.attempt, outcome.confidence) == (attempt, pytest.approx(confidence))
 
 
 def test_a_run_of_other_cases_or_from_before_is_refused(wide, board, tmp_path):
     store, held, token = board
     with pytest.raises(UsageError, match="no sample is drawn"):
-        enter_rerun(store, token, wide / "run", held, actor="ann")
+        record_rerun(store, token, wide / "run", held, actor="ann")
     plan = plan_rerun(store, token, actor="ann")
     with pytest.raises(UsageError, match="does not cover exactly the cases drawn"):
-        enter_rerun(store, token, wide / "run", held, actor="ann")
+        record_rerun(store, token, wide / "run", held, actor="ann")
     run = run_again(wide, tmp_path / "again", plan)
     manifest = read_json(run / "run.json")
     write_json(run / "run.json", manifest | {"created_at": "2001-01-01T00:00:00Z"})
     with pytest.raises(UsageError, match="before its cases were drawn"):
-        enter_rerun(store, token, run, held, actor="ann")
+        record_rerun(store, token, run, held, actor="ann")
     write_json(run / "run.json", manifest | {"model": "baseline/longest"})
     with pytest.raises(UsageError, match="model was baseline/random, is baseline/longest"):
-        enter_rerun(store, token, run, held, actor="ann")
+        record_rerun(store, token, run, held, actor="ann")
 
 
 def test_a_row_without_traces_and_too_small_a_sample_are_refused(wide, board, tmp_path):
@@ -132,7 +132,7 @@ def test_a_row_without_traces_and_too_small_a_sample_are_refused(wide, board, tm
     bare = [json.loads(line) for line in (wide / "packed.jsonl").read_text().splitlines()]
     path = tmp_path / "bare.jsonl"
     path.write_text("".join(json.dumps({key: row[key] for key in ("title", "prediction")}) + "\n" for row in bare))
-    scored = add_to_board(store, held, Addition(source=path, team="north", model="bare"), actor="ann")
+    scored = add_to_board(store, held, DirectSubmission(source=path, team="north", model="bare"), actor="ann")
     with pytest.raises(UsageError, match="no confirmed traces"):
         plan_rerun(store, scored.token, actor="ann")
 
@@ -153,7 +153,7 @@ def test_the_command_draws_and_settles(wide, board, tmp_path):
 
 @pytest.mark.parametrize(("found", "sample", "whole"), [(0, 60, 720), (3, 60, 720), (20, 60, 100), (60, 60, 60)])
 def test_the_limit_is_the_last_share_that_the_sample_does_not_rule_out(found, sample, whole):
-    most = round(most_in_whole(found, sample=sample, whole=whole, alpha=0.025) * whole)
+    most = round(finite_upper_bound(found, sample=sample, whole=whole, alpha=0.025) * whole)
     assert hypergeom.cdf(found, whole, most, sample) >= 0.025
     assert most == whole - sample + found or hypergeom.cdf(found, whole, most + 1, sample) < 0.025
 
@@ -162,6 +162,6 @@ def test_the_limit_holds_as_often_as_it_says():
     rng = np.random.default_rng(1)
     for marked in (30, 108, 300):
         drawn = rng.hypergeometric(marked, 720 - marked, 60, size=2000)
-        limits = {int(found): most_in_whole(int(found), sample=60, whole=720, alpha=0.05) for found in set(drawn)}
+        limits = {int(found): finite_upper_bound(int(found), sample=60, whole=720, alpha=0.05) for found in set(drawn)}
         missed = sum(limits[int(found)] < marked / 720 for found in drawn)
         assert missed <= 130

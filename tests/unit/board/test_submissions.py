@@ -10,19 +10,19 @@ import sqlalchemy as sa
 from medthink.board.moderation import (
     annotate,
     approve,
-    decline,
     discard,
     flag,
-    offer,
     publish,
-    try_again,
+    recheck,
+    request_approval,
+    return_to_team,
     withdraw,
 )
 from medthink.board.queue import Upload, claim, enforce_deadlines, fail, receive, renew_lease
 from medthink.board.ranking import make_leaderboard
 from medthink.board.results import read_rivals
 from medthink.board.submissions import (
-    About,
+    ModelDescription,
     QueueProgress,
     find_submission,
     history,
@@ -31,11 +31,11 @@ from medthink.board.submissions import (
     read_file,
     read_scores,
 )
-from medthink.board.worker import rank_boards, work_once
+from medthink.board.worker import process_next, refresh_rankings
 from medthink.core.errors import DataError, Declined, OutsideError, UsageError
 from medthink.store import tables
 from medthink.store.backup import restore_backup, write_backup
-from medthink.store.engine import BoardStore, store_url
+from medthink.store.engine import Store, store_url
 
 
 def upload(entered, data: bytes, team="north", **fields):
@@ -43,8 +43,8 @@ def upload(entered, data: bytes, team="north", **fields):
 
 
 def test_a_good_file_is_scored_previewed_and_published(store, held, entered, lines):
-    token = receive(store, upload(entered, lines("A"), about=About(organisation="Clinic"))).token
-    assert work_once(store, {entered.id: held}).token == token
+    token = receive(store, upload(entered, lines("A"), about=ModelDescription(organisation="Clinic"))).token
+    assert process_next(store, {entered.id: held}).token == token
     scored = find_submission(store, token)
     assert (scored.status, scored.provenance, scored.about.organisation) == ("scored", "scored", "Clinic")
     right = sum(case.reference.answer == "A" for case in held.cases.values()) / 12
@@ -60,7 +60,7 @@ def test_a_good_file_is_scored_previewed_and_published(store, held, entered, lin
 def test_a_bad_file_names_its_problems_and_costs_no_quota(store, held, entered, lines):
     bad = lines("A").replace(b'"A"', b'"F"', 1)
     token = receive(store, upload(entered, bad), per_day=1).token
-    work_once(store, {entered.id: held})
+    process_next(store, {entered.id: held})
     found = find_submission(store, token)
     assert found.status == "invalid"
     assert [str(one) for one in found.problems] == ["line 1, prediction: “F” is not one of A, B, C, D, E"]
@@ -106,7 +106,7 @@ def test_what_a_dead_worker_held_is_taken_again_after_its_deadline(store, held, 
     assert first.token == token
     assert claim(store) is None
     expire(store, lease_at=LONG_AGO)
-    assert work_once(store, {entered.id: held}).token == token
+    assert process_next(store, {entered.id: held}).token == token
     assert find_submission(store, token).status == "scored"
     # The first worker was slow, not dead: what it says now is not heard.
     publish(store, token, actor="ann")
@@ -143,13 +143,13 @@ def test_every_waiting_state_has_an_end(store, held, entered, lines):
     assert enforce_deadlines(store) == 1
     assert find_submission(store, waiting).status == "failed"
     preview = receive(store, upload(entered, lines("B"))).token
-    work_once(store, {entered.id: held})
+    process_next(store, {entered.id: held})
     expire(store)
     assert enforce_deadlines(store) == 1
     assert find_submission(store, preview).status == "lapsed"
     offered = receive(store, upload(entered, lines("C"))).token
-    work_once(store, {entered.id: held})
-    offer(store, offered, actor="ann")
+    process_next(store, {entered.id: held})
+    request_approval(store, offered, actor="ann")
     hanging = receive(store, upload(entered, lines("D"))).token
     claim(store)
     expire(store)
@@ -167,7 +167,7 @@ def expire(store, **values):
 
 def scored(store, held, entered, data, **fields):
     token = receive(store, upload(entered, data, **fields)).token
-    work_once(store, {entered.id: held})
+    process_next(store, {entered.id: held})
     return find_submission(store, token)
 
 
@@ -184,7 +184,7 @@ def test_a_preview_says_where_it_would_stand_and_what_changed(store, held, enter
     assert second.preview.difference.value == pytest.approx(1 - right)
     other = scored(store, held, entered, lines("B"), team="south")
     assert other.preview.last_token == "" and other.preview.among == 2
-    cued = scored(store, held, entered, lines("C"), about=About(is_expert_cued=True))
+    cued = scored(store, held, entered, lines("C"), about=ModelDescription(is_expert_cued=True))
     assert (cued.preview.among, cued.preview.last_token) == (1, "")
 
 
@@ -197,7 +197,7 @@ def test_a_board_of_uploads_alone_has_rivals_and_gains(store, held, entered, lin
 
 
 def test_an_older_board_gets_its_rivals_from_a_worker(store, held, entered):
-    rank_boards(store, {entered.id: held})
+    refresh_rankings(store, {entered.id: held})
     assert read_rivals(store, entered.id)
 
 
@@ -217,7 +217,7 @@ def test_a_quota_of_publications_holds_for_those_at_once_too(store, held, entere
         assert sum(pool.map(try_publishing, tokens)) == 2
     rest = [token for token in tokens if find_submission(store, token).status == "scored"]
     with pytest.raises(Declined, match="of 2 allowed"):
-        offer(store, rest[0], actor="ann", per_week=2)
+        request_approval(store, rest[0], actor="ann", per_week=2)
 
 
 def test_of_two_who_publish_and_discard_at_once_one_does(store, held, entered, lines):
@@ -240,11 +240,11 @@ def test_maintainers_approve_decline_annotate_and_flag(store, held, entered, lin
     token = scored(store, held, entered, lines("A")).token
     with pytest.raises(UsageError, match="only one that is offered"):
         approve(store, token, actor="boss")
-    offer(store, token, actor="ann")
+    request_approval(store, token, actor="ann")
     with pytest.raises(UsageError, match="reason"):
-        decline(store, token, actor="boss", why=" ")
-    assert decline(store, token, actor="boss", why="which checkpoint?").status == "scored"
-    offer(store, token, actor="ann")
+        return_to_team(store, token, actor="boss", why=" ")
+    assert return_to_team(store, token, actor="boss", why="which checkpoint?").status == "scored"
+    request_approval(store, token, actor="ann")
     assert approve(store, token, actor="boss").status == "published"
     assert annotate(store, token, actor="boss", words="re-run in May").annotation == "re-run in May"
     assert flag(store, token, actor="boss", why="trained on the test split?").flag.startswith("trained")
@@ -256,19 +256,19 @@ def test_maintainers_approve_decline_annotate_and_flag(store, held, entered, lin
         ("boss", "annotated"), ("boss", "flagged"), ("boss", "flagged"),
     ]  # fmt: skip
     with pytest.raises(UsageError, match="only one that is failed"):
-        try_again(store, token, actor="boss")
+        recheck(store, token, actor="boss")
 
 
 def test_the_place_in_the_queue_is_known(store, held, entered, lines):
     tokens = [receive(store, upload(entered, lines(letter))).token for letter in "ABC"]
     assert [queue_position(store, find_submission(store, token)) for token in tokens] == [1, 2, 3]
-    work_once(store, {entered.id: held})
+    process_next(store, {entered.id: held})
     assert [queue_position(store, find_submission(store, token)) for token in tokens] == [None, 1, 2]
 
 
 def test_a_benchmark_without_files_is_our_failure_not_the_submitters(store, held, entered, lines):
     token = receive(store, upload(entered, lines("A"))).token
-    work_once(store, {})
+    process_next(store, {})
     assert find_submission(store, token).detail == "the files of its benchmark are not available here"
 
 
@@ -338,6 +338,6 @@ def test_the_tables_are_those_of_the_migrations(store):
 
 def test_an_address_that_leads_nowhere_is_one_message(tmp_path):
     with pytest.raises(UsageError, match="not a store address"):
-        BoardStore("nonsense://x")
+        Store("nonsense://x")
     with pytest.raises(OutsideError, match="cannot be opened"):
-        BoardStore(store_url(tmp_path / "missing" / "board.sqlite"))
+        Store(store_url(tmp_path / "missing" / "board.sqlite"))

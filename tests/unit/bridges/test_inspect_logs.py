@@ -7,15 +7,15 @@ import pytest
 
 from inspect_logs import answers, evaluate, mock_model
 from lazily import Lazily
-from medthink.bridges.inspect.export_log import write_inspect
-from medthink.bridges.inspect.import_log import take_in_log
+from medthink.bridges.inspect.export_log import export_log
+from medthink.bridges.inspect.import_log import import_log
 from medthink.bridges.targets import TargetOptions
 from medthink.cases.benchmark import Benchmark
 from medthink.core.errors import DataError, UsageError
 from medthink.runs.manifest import RunSpec
 from medthink.runs.run import Run
 from medthink.runs.selection import Selection
-from medthink.runs.session import carry_out
+from medthink.runs.session import run_session
 from medthink.scoring.submission_file import read_submission
 from medthink.workflow.condition import Condition
 from small_benchmark import write_benchmark
@@ -34,7 +34,7 @@ def bench(tmp_path_factory):
 
 
 def export(run, out, **options):
-    write_inspect(run, out, TargetOptions(**options), lambda *_: None)
+    export_log(run, out, TargetOptions(**options), lambda *_: None)
     return out
 
 
@@ -53,7 +53,7 @@ def test_a_run_becomes_a_log_and_a_run_again(bench, tmp_path, model, task, sampl
         condition=Condition(samples=samples),
         selection=Selection(split="test", limit=3),
     )
-    run = carry_out(spec).run
+    run = run_session(spec).run
     out = export(run.path, tmp_path / "run.eval")
     log = logs.read_eval_log(str(out), resolve_attachments=True)
     wanted = [(case, epoch + 1) for case in (100, 101, 102) for epoch in range(samples)]
@@ -63,13 +63,13 @@ def test_a_run_becomes_a_log_and_a_run_again(bench, tmp_path, model, task, sampl
     metrics = log.results.scores[0].metrics
     right = [sample.scores["letter"].value == "C" for sample in log.samples]
     assert metrics["accuracy"].value == pytest.approx(sum(right) / len(right)) and "stderr" in metrics
-    taken = take_in_log(out, tmp_path / "again").run
+    taken = import_log(out, tmp_path / "again").run
     assert predictions(taken.path) == predictions(run.path)
     assert taken.manifest.model == spec.model and sum(taken.manifest.progress.calls.values()) == calls
 
 
 def test_images_are_in_the_log_only_where_asked_for(bench, tmp_path):
-    run = carry_out(RunSpec(benchmark=bench, model="baseline/random", out=tmp_path / "run")).run
+    run = run_session(RunSpec(benchmark=bench, model="baseline/random", out=tmp_path / "run")).run
     plain, full = export(run.path, tmp_path / "a.eval"), export(run.path, tmp_path / "b.eval", embed_images=True)
 
     def count(file):
@@ -90,7 +90,7 @@ def log_file(bench, tmp_path_factory):
 
 
 def test_a_log_of_our_task_becomes_a_full_ledger(bench, log_file, tmp_path):
-    run = take_in_log(log_file, tmp_path / "run").run
+    run = import_log(log_file, tmp_path / "run").run
     made = run.manifest.progress
     assert made.states == {"ok": 4, "refused": 2, "truncated": 2, "unparsed": 2}
     assert made.calls == {"done": 10} and made.is_complete
@@ -102,13 +102,13 @@ def test_a_log_of_our_task_becomes_a_full_ledger(bench, log_file, tmp_path):
     spec = RunSpec(
         benchmark=bench, model="inspect/mockllm/model", out=run.path, condition=run.manifest.condition, preflight=False
     )
-    assert carry_out(spec).calls_made == 0
+    assert run_session(spec).calls_made == 0
 
 
 def test_a_log_about_another_benchmark_is_refused(log_file, tmp_path):
     other = write_benchmark(tmp_path / "other", cases=4)
     with pytest.raises(UsageError, match="its texts differ"):
-        take_in_log(log_file, tmp_path / "run", other)
+        import_log(log_file, tmp_path / "run", other)
 
 
 def test_a_log_of_another_task_becomes_a_submission(bench, tmp_path):
@@ -122,7 +122,7 @@ def test_a_log_of_another_task_becomes_a_submission(bench, tmp_path):
     )
     model = mock_model(lambda *_: "ANSWER: C")
     (log,) = inspect_ai.eval(task, model=model, log_dir=str(tmp_path / "logs"), display="none", epochs=2)
-    taken = take_in_log(Path(log.location), tmp_path / "answers.jsonl")
+    taken = import_log(Path(log.location), tmp_path / "answers.jsonl")
     assert taken.run is None and taken.answers == 10
     submission = read_submission(tmp_path / "answers.jsonl", cases)
     assert not submission.problems and {one.prediction for one in submission.predictions} == {"C"}
@@ -131,6 +131,6 @@ def test_a_log_of_another_task_becomes_a_submission(bench, tmp_path):
 def test_what_is_no_log_is_named(tmp_path):
     (tmp_path / "x.eval").write_bytes(b"PK no zip")
     with pytest.raises(DataError, match="not a log"):
-        take_in_log(tmp_path / "x.eval", tmp_path / "run")
+        import_log(tmp_path / "x.eval", tmp_path / "run")
     with pytest.raises(DataError, match="no such file"):
-        take_in_log(tmp_path / "y.eval", tmp_path / "run")
+        import_log(tmp_path / "y.eval", tmp_path / "run")

@@ -5,14 +5,14 @@ import random
 import pytest
 
 from medthink.cases.check.splits import binomial_tail
-from medthink.cases.check.texts import GRAM, Match, NearlyIdentical, contains_phrase, spell
+from medthink.cases.check.texts import GRAM, SimilarTextFinder, SimilarTexts, contains_phrase, normalised_words
 
 
 def grams(words: list[str]) -> set[tuple[str, ...]]:
     return {tuple(words[at : at + GRAM]) for at in range(max(1, len(words) - GRAM + 1))} if words else set()
 
 
-def by_definition(texts: list[tuple[str, list[str]]]) -> list[Match]:
+def by_definition(texts: list[tuple[str, list[str]]]) -> list[SimilarTexts]:
     """Every pair compared, the most similar earliest predecessor kept."""
     found = []
     for second, (split, words) in enumerate(texts):
@@ -20,7 +20,7 @@ def by_definition(texts: list[tuple[str, list[str]]]) -> list[Match]:
         for first, (other_split, other) in enumerate(texts[:second]):
             common, union = len(grams(words) & grams(other)), len(grams(words) | grams(other))
             if split != other_split and union and 5 * common >= 4 * union:
-                matches.append(Match(first, second, common / union))
+                matches.append(SimilarTexts(first, second, common / union))
         if matches:
             found.append(max(matches, key=lambda match: (match.similarity, -match.first)))
     return found
@@ -38,14 +38,14 @@ def test_near_identity_is_exact(seed: int) -> None:
             if words:
                 words[rng.randrange(len(words))] = rng.choice(vocabulary)
         texts.append((rng.choice(["train", "validation", "test"]), words))
-    finder = NearlyIdentical()
+    finder = SimilarTextFinder()
     for split, words in texts:
         finder.add(split, " ".join(words).encode())
     assert list(finder.matches()) == by_definition(texts)
 
 
 def test_one_split_has_no_match_and_no_text_no_problem() -> None:
-    finder = NearlyIdentical()
+    finder = SimilarTextFinder()
     assert list(finder.matches()) == []
     for _ in range(3):
         finder.add("train", b"the same five words here")
@@ -54,9 +54,9 @@ def test_one_split_has_no_match_and_no_text_no_problem() -> None:
 
 def test_many_equal_texts_are_not_compared_in_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     compared = []
-    compare = NearlyIdentical._compare
-    monkeypatch.setattr(NearlyIdentical, "_compare", lambda *pair: compared.append(pair) or compare(*pair))
-    finder = NearlyIdentical()
+    compare = SimilarTextFinder._compare
+    monkeypatch.setattr(SimilarTextFinder, "_compare", lambda *pair: compared.append(pair) or compare(*pair))
+    finder = SimilarTextFinder()
     for number in range(600):
         finder.add("train" if number < 300 else "test", b"not available")
     matches = list(finder.matches())
@@ -66,7 +66,7 @@ def test_many_equal_texts_are_not_compared_in_pairs(monkeypatch: pytest.MonkeyPa
 
 def test_a_fifth_of_new_sequences_at_the_start_is_still_a_match() -> None:
     words = " ".join(f"w{number}" for number in range(24)).encode()
-    finder = NearlyIdentical()
+    finder = SimilarTextFinder()
     finder.add("test", words)
     finder.add("train", b"a b c d e " + words)
     finder.add("train", b"a b c d e f " + words)
@@ -76,7 +76,7 @@ def test_a_fifth_of_new_sequences_at_the_start_is_still_a_match() -> None:
 def test_a_long_stammer_at_the_start_hides_no_match() -> None:
     words = " ".join(f"w{number}" for number in range(30)).encode()
     for texts in ((words, b"a " * 30 + words), (b"a " * 30 + words, words)):
-        finder = NearlyIdentical()
+        finder = SimilarTextFinder()
         finder.add("test", texts[0])
         finder.add("train", texts[1])
         finder.add("train", b"something else")
@@ -85,7 +85,7 @@ def test_a_long_stammer_at_the_start_hides_no_match() -> None:
 
 
 def test_empty_texts_are_never_alike() -> None:
-    finder = NearlyIdentical()
+    finder = SimilarTextFinder()
     finder.add("train", b"")
     finder.add("test", b"  ")
     assert list(finder.matches()) == []
@@ -105,7 +105,7 @@ def test_empty_texts_are_never_alike() -> None:
     ],
 )
 def test_a_phrase_is_found_by_whole_words(history: str, phrase: str, expected: bool) -> None:
-    assert contains_phrase(spell(history), phrase) is expected
+    assert contains_phrase(normalised_words(history), phrase) is expected
 
 
 def test_binomial_tail_against_scipy() -> None:

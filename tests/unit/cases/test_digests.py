@@ -13,7 +13,7 @@ from medthink.cases.case import Image
 from medthink.cases.files.export import export_benchmark
 from medthink.cases.images import fact_cache
 from medthink.cases.images.embedded import ParquetImages
-from medthink.cases.images.fact_cache import FactTable, ImageFacts, RememberedImages, find_facts
+from medthink.cases.images.fact_cache import CachingImageStore, FactTable, ImageFacts, find_facts
 from medthink.cases.images.jpeg import Size
 from medthink.cases.images.stores import FolderImages, ZipImages
 from medthink.core.digest import digest_bytes
@@ -236,7 +236,7 @@ def test_a_cache_that_cannot_be_written_costs_time_alone(bench, tmp_path, monkey
 
 
 def test_bytes_come_with_their_own_digest_whatever_is_remembered(bench):
-    store = RememberedImages(FolderImages(bench))
+    store = CachingImageStore(FolderImages(bench))
     store.digest(PATH)
     rewrite(bench / PATH, keep_inode=True)
     data, known = store.read_known(PATH)

@@ -18,7 +18,7 @@ from medthink.cases.files import export
 from medthink.cases.files.export import Exported, export_benchmark
 from medthink.cases.files.rows import COLUMNS, SLOT_COLUMNS, row_from_case
 from medthink.cases.images import embedded
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.core.errors import DataError
 from medthink.core.jsonio import read_jsonl, write_jsonl
 
@@ -304,10 +304,10 @@ def pack_with_a_damaged_image(root: Path) -> None:
 class TestCommand:
     def test_it_says_what_it_wrote(self, tiny_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         words = ["data", "export", str(tiny_folder), str(tmp_path / "out"), "--format", "parquet", "--embed-images"]
-        assert enter(words) == 0
+        assert run_command(words) == 0
         assert "5 cases, 59 images" in capsys.readouterr().out
         (tiny_folder / "images/case00300/300_1.jpg").unlink()
-        assert enter([*words[:3], str(tmp_path / "out2"), "--format", "jsonl"]) == 1
+        assert run_command([*words[:3], str(tmp_path / "out2"), "--format", "jsonl"]) == 1
         said = capsys.readouterr().err
         assert "could not be copied: 1" in said and "images/case00300/300_1.jpg: no such image" in said
         assert Benchmark.open(tmp_path / "out2").case(301).question.images[0].read()
@@ -322,33 +322,33 @@ class TestCommand:
         whole = image.read_bytes()
         image.unlink()
         image.symlink_to("/etc/passwd")
-        assert enter(words) == 1
+        assert run_command(words) == 1
         assert "could not be copied: 1\n  images/case00300/300_1.jpg: a symbolic link" in capsys.readouterr().err
         assert sum(len(paths) for paths in Benchmark.open(tmp_path / "out").images.listing().values()) == 58
         shutil.rmtree(tmp_path / "out")
         image.unlink()
         image.write_bytes(whole[: len(whole) // 2])
-        assert enter(words) == 1
+        assert run_command(words) == 1
         assert "as they are: 1\n  images/case00300/300_1.jpg: " in capsys.readouterr().err
         assert Benchmark.open(tmp_path / "out").case(300).question.images[0].read() == image.read_bytes()
         shutil.rmtree(tmp_path / "out")
         image.write_bytes(whole)
         pack_with_a_damaged_image(tiny_folder)
-        assert enter(words) == 2
+        assert run_command(words) == 2
         assert "cannot be unpacked" in capsys.readouterr().err and not (tmp_path / "out").exists()
 
     def test_a_benchmark_without_any_images_says_so(
         self, tiny_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         shutil.rmtree(tiny_folder / "images")
-        assert enter(["data", "export", str(tiny_folder), str(tmp_path / "out"), "--format", "jsonl"]) == 0
+        assert run_command(["data", "export", str(tiny_folder), str(tmp_path / "out"), "--format", "jsonl"]) == 0
         assert "there are no images" in capsys.readouterr().err
 
     def test_wrong_use_is_exit_2(self, tiny_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         base = ["data", "export", str(tiny_folder), str(tmp_path / "out")]
-        assert enter(base) == 2
-        assert enter([*base, "--format", "csv"]) == 2
-        assert enter([*base, "--format", "jsonl", "--embed-images"]) == 2
+        assert run_command(base) == 2
+        assert run_command([*base, "--format", "csv"]) == 2
+        assert run_command([*base, "--format", "jsonl", "--embed-images"]) == 2
         assert "only parquet can embed" in capsys.readouterr().err
         assert not (tmp_path / "out").exists()
 

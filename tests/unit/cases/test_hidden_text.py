@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image, ImageCms
 
 from colour_profiles import PROFILE
-from medthink.cases.images.colour_profile import Malformed, rebuild_profile
+from medthink.cases.images.colour_profile import MalformedImage, rebuild_profile
 from medthink.cases.images.content import prepare, without_metadata
 from medthink.cases.images.jpeg import plain_jpeg_size
 from medthink.core.errors import DataError
@@ -203,7 +203,7 @@ def test_an_interlaced_png_is_counted_pass_by_pass(size):
 
 
 def test_a_broken_stream_of_pixels_is_told():
-    with pytest.raises(Malformed, match="broken PNG"):
+    with pytest.raises(MalformedImage, match="broken PNG"):
         without_metadata(repacked(lambda packed: b"\0" * len(packed)))
 
 

@@ -12,7 +12,7 @@ from PIL.JpegImagePlugin import get_sampling
 from PIL.PngImagePlugin import PngInfo
 
 from colour_profiles import PROFILE
-from medthink.cases.images.colour_profile import CutOff, rebuild_profile
+from medthink.cases.images.colour_profile import TruncatedImage, rebuild_profile
 from medthink.cases.images.content import (
     JPEG,
     PNG,
@@ -217,7 +217,7 @@ def test_a_thumbnail_in_the_jfif_header_is_dropped() -> None:
 def test_cutting_off_is_noticed_without_decoding() -> None:
     for format_ in ("JPEG", "PNG"):
         data = encoded(noise(), format_)
-        with pytest.raises(CutOff):
+        with pytest.raises(TruncatedImage):
             without_metadata(data[: len(data) // 2])
 
 

@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from medthink.cases.case import Case, Image, Question
-from medthink.cases.files.rows import COLUMNS, SLOT_COLUMNS, Place, case_from_row, row_from_case
+from medthink.cases.files.rows import COLUMNS, SLOT_COLUMNS, RowLocation, case_from_row, row_from_case
 from medthink.cases.images.stores import NoImages
 from medthink.core.errors import DataError
 
@@ -13,7 +13,7 @@ STORE = NoImages(Path())
 
 
 def read(row: Any) -> Case:
-    return case_from_row(row, split="test", store=STORE, place=Place("f.jsonl", 4))
+    return case_from_row(row, split="test", store=STORE, place=RowLocation("f.jsonl", 4))
 
 
 def refusal(row: Any) -> DataError:

@@ -10,9 +10,9 @@ import pytest
 
 from medthink.cases import statistics_figure
 from medthink.cases.benchmark import Benchmark
-from medthink.cases.statistics import UNKNOWN_CHAPTER, Statistics, describe
+from medthink.cases.statistics import UNKNOWN_CHAPTER, Statistics, compute_statistics
 from medthink.cases.statistics_figure import draw_statistics
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.core.errors import DataError
 
 
@@ -23,7 +23,7 @@ def statistics(tmp_path: Path, row_maker: Callable[..., Any], folder_maker: Call
     train[0]["ICD Chapter"] = "no chapter"
     test = [row_maker(4, images=2)]
     test[0]["image_02_modality"] = "CT"
-    return describe(Benchmark.open(folder_maker(tmp_path / "b", {"train": train, "test": test})))
+    return compute_statistics(Benchmark.open(folder_maker(tmp_path / "b", {"train": train, "test": test})))
 
 
 def test_scale_and_means(statistics: Statistics) -> None:
@@ -63,7 +63,7 @@ def test_one_character_short_of_the_longest_is_not_the_longest(
     tmp_path: Path, row_maker: Any, folder_maker: Any
 ) -> None:
     row = row_maker(1, options={"A": "xxxx", "B": "xxx"}, correct_answer="B")
-    overall = describe(Benchmark.open(folder_maker(tmp_path / "b", {"test": [row]}))).overall
+    overall = compute_statistics(Benchmark.open(folder_maker(tmp_path / "b", {"test": [row]}))).overall
     assert (overall.correct_longest, overall.correct_option_lengths, overall.wrong_option_lengths) == (
         0,
         {3: 1},
@@ -86,7 +86,9 @@ def test_all_splits_count_and_every_name_stands_in_its_usual_place(
         splits[split] = [row]
     splits["test"][0]["image_03_sub_modality"] = "A rare one"
     seen: list[int] = []
-    statistics = describe(Benchmark.open(folder_maker(tmp_path / "b", splits)), advance=lambda: seen.append(1))
+    statistics = compute_statistics(
+        Benchmark.open(folder_maker(tmp_path / "b", splits)), advance=lambda: seen.append(1)
+    )
     overall = statistics.overall
     assert (overall.cases, overall.images, len(seen)) == (3, 12, 3)
     assert list(statistics.columns) == ["train", "validation", "test", "all"]
@@ -100,7 +102,7 @@ def test_all_splits_count_and_every_name_stands_in_its_usual_place(
 
 def test_no_case_is_an_error() -> None:
     with pytest.raises(DataError, match="no case"):
-        describe([])
+        compute_statistics([])
 
 
 def test_the_figure_is_the_same_every_time_and_names_its_panels(statistics: Statistics, tmp_path: Path) -> None:
@@ -146,7 +148,7 @@ def test_a_pdf_carries_no_date(statistics: Statistics, tmp_path: Path) -> None:
 
 
 def test_one_split_needs_no_column_for_all(tmp_path: Path, row_maker: Any, folder_maker: Any) -> None:
-    only = describe(Benchmark.open(folder_maker(tmp_path / "b", {"test": [row_maker(1)]})))
+    only = compute_statistics(Benchmark.open(folder_maker(tmp_path / "b", {"test": [row_maker(1)]})))
     assert list(only.columns) == ["test"]
     draw_statistics(only, tmp_path / "x.png")
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
@@ -156,7 +158,7 @@ def test_the_longest_options_are_in_the_table_too(
     tmp_path: Path, row_maker: Any, folder_maker: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     row = row_maker(1, options={"A": "x" * 20_000, "B": "b"}, correct_answer="A")
-    assert enter(["data", "stats", str(folder_maker(tmp_path / "b", {"test": [row]}))]) == 0
+    assert run_command(["data", "stats", str(folder_maker(tmp_path / "b", {"test": [row]}))]) == 0
     assert "80 and more  1 (100.0 %)" in capsys.readouterr().out
 
 
@@ -166,7 +168,7 @@ def test_the_table_says_the_numbers(
     options = {"A": "x" * 29, "B": "y" * 30, "C": "z" * 9}
     rows = [row_maker(1, images=13, options=options), row_maker(2, images=3, options=options, correct_answer="A")]
     rows[0] |= {"ICD Chapter": "?", "image_01_modality": "", "image_01_sub_modality": ""}
-    assert enter(["data", "stats", str(folder_maker(tmp_path / "b", {"test": rows}))]) == 0
+    assert run_command(["data", "stats", str(folder_maker(tmp_path / "b", {"test": rows}))]) == 0
     lines = [re.split(r"  +", line.strip(" █")) for line in capsys.readouterr().out.splitlines()]
     for line in (
         ["Cases", "2"], ["Images", "16"], ["Images per case, mean", "8.00"], ["Images per case, maximum", "13"],
@@ -182,7 +184,7 @@ def test_shares_are_of_all_images_whatever_their_modality_is_called(
     tmp_path: Path, row_maker: Any, folder_maker: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
     row = row_maker(1, images=4, image_01_modality=" CT", image_02_modality="")
-    assert enter(["data", "stats", str(folder_maker(tmp_path / "b", {"test": [row]}))]) == 0
+    assert run_command(["data", "stats", str(folder_maker(tmp_path / "b", {"test": [row]}))]) == 0
     table = capsys.readouterr().out.split("Modalities (images)")[1].split("Answer letters")[0]
     shares = re.findall(r"^( ?\S+) +\d \((.*?) %\)", table, re.MULTILINE)
     assert shares == [("MRI", "50.0"), ("(none)", "25.0"), (" CT", "25.0")]
@@ -193,7 +195,7 @@ def test_a_figure_shows_every_split_and_takes_no_name_for_a_formula(
 ) -> None:
     row = row_maker(1, image_01_modality="$x_{$", correct_answer="$\\frac$")
     splits = {f"part{number}": [row] for number in range(9)}
-    draw_statistics(describe(Benchmark.open(folder_maker(tmp_path / "b", splits))), tmp_path / "x.svg")
+    draw_statistics(compute_statistics(Benchmark.open(folder_maker(tmp_path / "b", splits))), tmp_path / "x.svg")
     drawn = (tmp_path / "x.svg").read_text()
     assert all(f"{split} (1 cases)" in drawn for split in splits)
     assert "$x_{$" in drawn
@@ -201,7 +203,9 @@ def test_a_figure_shows_every_split_and_takes_no_name_for_a_formula(
 
 def test_a_figure_takes_any_label(tmp_path: Path, row_maker: Any, folder_maker: Any) -> None:
     row = row_maker(1, image_01_modality="\x1b[31m核磁", correct_answer="\x07")
-    draw_statistics(describe(Benchmark.open(folder_maker(tmp_path / "b", {"a\x1bb": [row]}))), tmp_path / "x.svg")
+    draw_statistics(
+        compute_statistics(Benchmark.open(folder_maker(tmp_path / "b", {"a\x1bb": [row]}))), tmp_path / "x.svg"
+    )
     assert "核磁" in "".join(ElementTree.parse(tmp_path / "x.svg").getroot().itertext())
 
 
@@ -212,14 +216,16 @@ def test_a_figure_has_whole_numbers_on_its_axes(
     kept: list[Any] = []
     monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda drawn, *_, **__: kept.append(drawn))
     rows = [row_maker(number, images=images) for number in (1, 2)]
-    draw_statistics(describe(Benchmark.open(folder_maker(tmp_path / "b", {"test": rows}))), tmp_path / "x.svg")
+    draw_statistics(
+        compute_statistics(Benchmark.open(folder_maker(tmp_path / "b", {"test": rows}))), tmp_path / "x.svg"
+    )
     for axes in kept[0].axes:
         assert all(float(tick).is_integer() for tick in (*axes.get_xticks(), *axes.get_yticks()))
 
 
 def test_a_figure_says_no_images_instead_of_an_empty_axis(tmp_path: Path, row_maker: Any, folder_maker: Any) -> None:
     benchmark = Benchmark.open(folder_maker(tmp_path / "b", {"test": [row_maker(1, images=0)]}))
-    draw_statistics(describe(benchmark), tmp_path / "x.svg")
+    draw_statistics(compute_statistics(benchmark), tmp_path / "x.svg")
     drawn = (tmp_path / "x.svg").read_text()
     assert drawn.count(">no images<") == 2 and "images (%)" not in drawn
     assert "test (1 cases)" in drawn  # the legend of the other panels

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from medthink.accounts.account import check_password, list_accounts
-from medthink.cli.command import enter
-from medthink.store.engine import BoardStore, store_url
+from medthink.cli.command import run_command
+from medthink.store.engine import Store, store_url
 
 pytestmark = pytest.mark.usefixtures("cheap_passwords")
 PASSWORD = "tarn lantern cobalt"
@@ -21,7 +21,7 @@ def here(tmp_path, monkeypatch):
 
 
 def do(*words):
-    return enter(list(words))
+    return run_command(list(words))
 
 
 def add(*words):
@@ -31,7 +31,7 @@ def add(*words):
 def test_the_first_maintainer_is_made_by_a_command(here, capsys):
     assert add("ann", "--role", "maintainer", "--team", "North") == 0
     assert capsys.readouterr().out == "ann is maintainer of North.\n"
-    store = BoardStore(store_url(here / "board.sqlite"))
+    store = Store(store_url(here / "board.sqlite"))
     assert check_password(store, "ann", PASSWORD).roles == ("maintainer",)
     store.close()
     assert add("ann", "--role", "submitter") == 2
@@ -47,7 +47,7 @@ def test_accounts_are_changed_and_the_last_maintainer_stays(here, capsys):
     add("bob", "--role", "submitter")
     (here / "password").write_text("granite window seven\n")
     assert do("accounts", "change", "bob", "--role", "reader", "--close", "--password-file", "password") == 0
-    store = BoardStore(store_url(here / "board.sqlite"))
+    store = Store(store_url(here / "board.sqlite"))
     bob = list_accounts(store)[1]
     assert bob.roles == ("reader",) and bob.disabled_at
     assert do("accounts", "change", "bob", "--open") == 0

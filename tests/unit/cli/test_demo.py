@@ -3,7 +3,7 @@
 import pytest
 
 from medthink.cli import demo
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 
 
 @pytest.fixture
@@ -17,14 +17,14 @@ def small(tmp_path, monkeypatch):
 
 def test_one_screen_then_nothing_twice_then_everything(small, capsys):
     out = small
-    assert enter(["demo", "--out", str(out)]) == 0
+    assert run_command(["demo", "--out", str(out)]) == 0
     first = capsys.readouterr().out
     assert len(first.splitlines()) <= 40
     assert "images-100  10 of 10" in first
     assert "Diagnostic gain of images-100: " in first
     assert first.splitlines()[-1].startswith(f"Open {out / 'report.html'}")
     assert len(list(out.glob("runs/*/ledger.sqlite"))) == 6
-    assert enter(["demo", "--out", str(out), "--verbose"]) == 0
+    assert run_command(["demo", "--out", str(out), "--verbose"]) == 0
     everything = capsys.readouterr().out
     assert everything.count("$ medthink ") == 10
     assert "Written steps" in everything

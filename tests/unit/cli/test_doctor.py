@@ -8,7 +8,7 @@ from importlib.metadata import metadata, version
 import pytest
 
 from medthink import __version__
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.cli.doctor import KEYS
 
 SECRET = "zq7Secret"
@@ -27,10 +27,10 @@ def test_a_key_is_told_as_set_and_never_read_out(
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
     monkeypatch.setenv("GEMINI_API_KEY", "")
-    assert enter(["doctor", "--json"]) == 0
+    assert run_command(["doctor", "--json"]) == 0
     told = capsys.readouterr().out
     assert json.loads(told)["keys"] == dict.fromkeys(KEYS, False) | {"OPENAI_API_KEY": True}
-    assert enter(["doctor"]) == 0
+    assert run_command(["doctor"]) == 0
     shown = capsys.readouterr().out
     lines = {line.split()[0]: line.split()[1] for line in shown.splitlines() if line.startswith(tuple(KEYS))}
     assert lines == dict.fromkeys(KEYS, "–") | {"OPENAI_API_KEY": "set"}
@@ -38,7 +38,7 @@ def test_a_key_is_told_as_set_and_never_read_out(
 
 
 def test_it_names_packages_decoders_extras_weights_and_disk(capsys: pytest.CaptureFixture[str]) -> None:
-    assert enter(["doctor", "--json"]) == 0
+    assert run_command(["doctor", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["medthink"] == __version__
     assert found["packages"]["pyarrow"] == version("pyarrow")
@@ -51,5 +51,5 @@ def test_it_names_packages_decoders_extras_weights_and_disk(capsys: pytest.Captu
 
 def test_it_fits_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-    assert enter(["doctor"]) == 0
+    assert run_command(["doctor"]) == 0
     assert max(map(len, capsys.readouterr().out.splitlines())) <= 60

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from processes import finish, medthink
 
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory):
     place = tmp_path_factory.mktemp("door") / "bench"
-    assert enter(["data", "synth", str(place), "--cases", "12", "--seed", "1"]) == 0
+    assert run_command(["data", "synth", str(place), "--cases", "12", "--seed", "1"]) == 0
     return place
 
 
@@ -47,7 +47,7 @@ def test_a_terminal_without_unicode_gets_question_marks_and_json_stays_whole(ben
         assert (code, err) == (0, "")
         assert "?" in out
     run = bench.parent / "run"
-    assert enter(["run", str(bench), "--model", "baseline/random", "--out", str(run)]) == 0
+    assert run_command(["run", str(bench), "--model", "baseline/random", "--out", str(run)]) == 0
     whole = [finish(medthink("run", "--status", run, "--json", env=env))[1] for env in (narrow, {})]
     assert whole[0] == whole[1]
     assert "·" in json.loads(whole[0])["condition_label"]
@@ -70,20 +70,20 @@ def test_a_terminal_without_unicode_gets_question_marks_and_json_stays_whole(ben
     ],
 )
 def test_a_value_that_bounds_nothing_is_refused(words, message, capsys):
-    assert enter(words) == 2
+    assert run_command(words) == 2
     assert message in capsys.readouterr().err
 
 
 def test_the_demo_leaves_with_the_code_of_the_command_that_ended_it(capsys):
-    assert enter(["demo", "--out", "/proc/nowhere"]) == 2
+    assert run_command(["demo", "--out", "/proc/nowhere"]) == 2
     assert capsys.readouterr().err.count("medthink: ") == 1
 
 
 def test_shards_are_merged_and_told_as_json(bench, tmp_path, capsys):
     for part in ("1/2", "2/2"):
         words = ["run", str(bench), "--model", "baseline/random", "--shard", part, "--out", str(tmp_path / part[0])]
-        assert enter(words) == 0
+        assert run_command(words) == 0
     capsys.readouterr()
-    assert enter(["merge", str(tmp_path / "whole"), str(tmp_path / "1"), str(tmp_path / "2"), "--json"]) == 0
+    assert run_command(["merge", str(tmp_path / "whole"), str(tmp_path / "1"), str(tmp_path / "2"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert (told["run"], told["progress"]["states"]) == (str(tmp_path / "whole"), {"ok": 3})

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from medthink.cli.command import enter
-from medthink.cli.doctor import KEYS, load_keys, read_assignments
+from medthink.cli.command import run_command
+from medthink.cli.doctor import KEYS, load_env_file, read_assignments
 from processes import finish, medthink
 
 
@@ -27,7 +27,7 @@ def test_a_misspelt_word_gets_a_suggestion(words, meant, tmp_path, monkeypatch, 
 
     monkeypatch.chdir(tmp_path)
     write_benchmark(tmp_path / "bench", cases=1)
-    assert enter(words) == 2
+    assert run_command(words) == 2
     assert meant in capsys.readouterr().err
 
 
@@ -40,13 +40,13 @@ def test_a_model_with_nearly_the_name_of_another_is_questioned(model, meant, tmp
 
     bench = write_benchmark(tmp_path / "bench", cases=1)
     words = ["run", str(bench), "--model", model, "--base-url", "http://localhost/v1", "--dry-run"]
-    assert enter(words) == 0
+    assert run_command(words) == 0
     err = capsys.readouterr().err
     assert (f"did you mean {meant}?" in err) if meant else err == ""
 
 
 def test_the_flags_of_run_stand_under_headings(capsys):
-    assert enter(["run", "-h"]) == 0
+    assert run_command(["run", "-h"]) == 0
     shown = capsys.readouterr().out
     places = [shown.index(f"\n{title}") for title in ("What to run:", "Which cases:", "Condition (", "Server, limits")]
     assert places == sorted(places)
@@ -54,7 +54,7 @@ def test_the_flags_of_run_stand_under_headings(capsys):
 
 
 def test_a_word_like_no_other_gets_none(capsys):
-    assert enter(["zzzzzz"]) == 2
+    assert run_command(["zzzzzz"]) == 2
     assert "did you mean" not in capsys.readouterr().err
 
 
@@ -93,7 +93,7 @@ def test_keys_come_from_dotenv_and_nothing_else_does(tmp_path, monkeypatch, caps
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".env").write_text("OPENAI_API_KEY=k\nHF_TOKEN=other\nOPENAI_BASE_URL=http://evil\nPATH=/nowhere\n")
     path = os.environ["PATH"]
-    assert enter(["doctor", "--json"]) == 0
+    assert run_command(["doctor", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["keys"]["OPENAI_API_KEY"] is True
     assert os.environ["OPENAI_API_KEY"] == "k"
     assert os.environ["HF_TOKEN"] == "from the shell"
@@ -106,11 +106,11 @@ def test_keys_come_from_dotenv_and_nothing_else_does(tmp_path, monkeypatch, caps
 def test_a_dotenv_that_is_no_text_is_one_message(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".env").write_bytes(b"OPENAI_API_KEY=\xff\n")
-    assert enter(["doctor"]) == 2
+    assert run_command(["doctor"]) == 2
     assert ".env: cannot be read" in capsys.readouterr().err
-    load_keys(tmp_path / "absent")
+    load_env_file(tmp_path / "absent")
 
 
 def test_a_report_that_is_no_page_is_refused(tmp_path, capsys):
-    assert enter(["report", "run", "-o", str(tmp_path / "x.pdf")]) == 2
+    assert run_command(["report", "run", "-o", str(tmp_path / "x.pdf")]) == 2
     assert "must end in .html; a figure is written by --figure" in capsys.readouterr().err

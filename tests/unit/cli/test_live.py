@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from medthink.cli.output import LiveProgress, block, describe, describe_phase, describe_time, line
+from medthink.cli.output import (
+    LiveProgress,
+    describe_phase,
+    describe_time,
+    progress_block,
+    progress_line,
+    progress_text,
+)
 from medthink.models.request import Usage
 from medthink.runs.progress import LiveCounts
 from processes import Server, finish, medthink
@@ -30,20 +37,20 @@ def counts():
 
 
 def test_everything_that_matters_is_told_by_calls(counts):
-    assert dict(describe(counts)) == {
+    assert dict(progress_text(counts)) == {
         "cases": "10 of 20 done: 9 ok, 1 failed",
         "calls": "4 in flight · 2 retried · 0 failed · 20 a minute · about 3 min left",
         "spent": "2,000 tokens in, 200 out · $0.20",
     }
-    assert line(counts).startswith("asking: 40 of 100 calls (40 %) · 4 in flight")
+    assert progress_line(counts).startswith("asking: 40 of 100 calls (40 %) · 4 in flight")
 
 
 def test_what_is_not_known_is_said_so(counts):
     counts.count_end(None, None, is_answered=False)
-    assert "cost unknown" in dict(describe(counts))["spent"]
+    assert "cost unknown" in dict(progress_text(counts))["spent"]
     counts.cost_usd, counts.is_least_cost = 0.5, True
-    assert "at least $0.50" in dict(describe(counts))["spent"]
-    assert dict(describe(LiveCounts()))["calls"] == "0 in flight · 0 retried · 0 failed"
+    assert "at least $0.50" in dict(progress_text(counts))["spent"]
+    assert dict(progress_text(LiveCounts()))["calls"] == "0 in flight · 0 retried · 0 failed"
 
 
 @pytest.mark.parametrize(("seconds", "words"), [(0.2, "1 s"), (90, "90 s"), (150, "2 min"), (9000, "2 h 30 min")])
@@ -54,7 +61,7 @@ def test_a_time_left_is_told_in_words(seconds, words):
 def test_the_block_is_small_and_names_the_phase(counts):
     stream = io.StringIO()
     counts.phase, counts.detail = "waiting", "no server answers"
-    Console(file=stream, width=80).print(block(counts))
+    Console(file=stream, width=80).print(progress_block(counts))
     shown = stream.getvalue().splitlines()
     assert len(shown) <= 5
     assert shown[0].startswith("waiting (no server answers)")
@@ -105,10 +112,10 @@ def counts_of(text: str) -> LiveCounts:
 
 def test_the_docs_show_the_line_and_the_status_as_they_are_printed():
     shown = re.search(r"```text\n\d\d:\d\d:\d\d (asking: .*)\n```", RUNNING)[1]
-    assert line(counts_of(shown)) == shown
+    assert progress_line(counts_of(shown)) == shown
     status = re.search(r"```text\n\$ medthink run --status.*?```", RUNNING, re.DOTALL)[0]
     counts = counts_of(status)
-    for name, text in (("state", f"running: {describe_phase(counts)}"), *describe(counts)):
+    for name, text in (("state", f"running: {describe_phase(counts)}"), *progress_text(counts)):
         assert f"\n{name:<20}{text}\n" in status
 
 

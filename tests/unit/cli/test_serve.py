@@ -4,18 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from medthink.accounts.invitations import enter as enter_by
+from medthink.accounts.invitations import accept_personal_link as enter_by
 from medthink.board.benchmarks import find_benchmark
 from medthink.board.ranking import make_leaderboard
 from medthink.board.submissions import list_submissions
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.cli.serve_demo import TEAM, fill_demo, fill_submissions
-from medthink.store.engine import BoardStore, store_url
+from medthink.store.engine import Store, store_url
 
 
 def test_a_benchmark_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     words = ["serve", "--no-open", "--store", str(tmp_path / "b.sqlite"), "--data", str(tmp_path / "nowhere")]
-    assert enter(words) == 2
+    assert run_command(words) == 2
     assert "nowhere is not there" in capsys.readouterr().err
 
 
@@ -30,7 +30,7 @@ def test_the_demo_is_made_once_and_has_a_board(demo: Path):
     made = {path: path.stat().st_mtime_ns for path in demo.rglob("*.jsonl")}
     store, _ = fill_demo(demo, cases=40)
     assert {path: path.stat().st_mtime_ns for path in made} == made
-    opened = BoardStore(store_url(store))
+    opened = Store(store_url(store))
     board = make_leaderboard(opened, find_benchmark(opened, None))
     opened.close()
     assert sorted(row.submission.model for row in board.rows) == [
@@ -39,7 +39,7 @@ def test_the_demo_is_made_once_and_has_a_board(demo: Path):
 
 
 def test_the_demo_has_submissions_in_every_state_and_people_to_enter_as(demo: Path):
-    store = BoardStore(store_url(demo / "board.sqlite"))
+    store = Store(store_url(demo / "board.sqlite"))
     links = fill_submissions(store, demo / "phantoms", demo / "runs")
     states = {one.status for one in list_submissions(store, team=TEAM)}
     assert states == {"received", "failed", "scored", "invalid", "published", "withdrawn"}

@@ -7,7 +7,7 @@ import pytest
 
 from made_runs import make_run
 from medthink.cases.benchmark import Benchmark
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from small_benchmark import write_benchmark
 
 
@@ -20,12 +20,15 @@ def _wide(monkeypatch):
 def run(tmp_path_factory):
     root = tmp_path_factory.mktemp("show")
     bench = write_benchmark(root / "bench", cases=10)
-    assert enter(["run", str(bench), "--model", "baseline/longest", "--task", "twi", "--out", str(root / "run")]) == 0
+    assert (
+        run_command(["run", str(bench), "--model", "baseline/longest", "--task", "twi", "--out", str(root / "run")])
+        == 0
+    )
     return root / "run"
 
 
 def listed(capsys, *words):
-    assert enter(["show", *map(str, words), "--json"]) == 0
+    assert run_command(["show", *map(str, words), "--json"]) == 0
     return json.loads(capsys.readouterr().out)["cases"]
 
 
@@ -33,7 +36,7 @@ def test_the_list_says_state_answer_right_or_wrong_and_cost(run, capsys):
     rows = listed(capsys, run)
     assert {row["case"] for row in rows} == set(range(100, 110))
     assert all(row["is_right"] == (row["answer"] == "ABCDE"[row["case"] % 5]) for row in rows)
-    assert enter(["show", str(run)]) == 0
+    assert run_command(["show", str(run)]) == 0
     shown = capsys.readouterr().out
     for row in rows:
         right = "right" if row["is_right"] else "wrong"
@@ -49,22 +52,22 @@ def test_wrong_and_failed_choose_cases(run, tmp_path, capsys):
     silent = make_run(tmp_path / "silent", run.parent / "bench", silent=2, skill=0.0)
     assert [row["state"] for row in listed(capsys, silent, "--failed")] == ["unparsed"] * 2
     assert len(listed(capsys, silent, "--failed", "--wrong")) == 10
-    assert enter(["show", str(run), "100", "--wrong"]) == 2
+    assert run_command(["show", str(run), "100", "--wrong"]) == 2
 
 
 def test_one_case_shows_prompts_replies_paths_and_the_result(run, capsys):
-    assert enter(["show", str(run), "103"]) == 0
+    assert run_command(["show", str(run), "103"]) == 0
     shown = capsys.readouterr().out
     told = (shown.count("[system]"), shown.count("[reply, end]"))
     assert told == (4, 4)  # two images, the summary, the differential
     assert f"image 2: {run.parent}/bench/images/case00103/i103x2.jpg" in shown
     assert "A patient, number 103 of the clinic" in shown
     assert '"step2_integrated_summary"' in shown
-    assert enter(["show", str(run), "103", "--json"]) == 0
+    assert run_command(["show", str(run), "103", "--json"]) == 0
     case = json.loads(capsys.readouterr().out)
     assert [call["kind"] for call in case["calls"]].count("findings") == 2
     assert case["correct"] == "D"
-    assert enter(["show", str(run), "7"]) == 2
+    assert run_command(["show", str(run), "7"]) == 2
     assert "has not asked about case 7" in capsys.readouterr().err
 
 
@@ -72,7 +75,7 @@ def test_the_page_stands_alone_and_holds_no_markup_of_the_model(run, tmp_path, c
     bench = run.parent / "bench"
     made = make_run(tmp_path / "run", bench, words="<script>alert(1)</script>", skill=0.0)
     page = tmp_path / "page.html"
-    assert enter(["show", str(made), "--wrong", "--html", str(page)]) == 0
+    assert run_command(["show", str(made), "--wrong", "--html", str(page)]) == 0
     text = page.read_text()
     assert "<script" not in text
     assert "&lt;script&gt;" in text
@@ -82,5 +85,5 @@ def test_the_page_stands_alone_and_holds_no_markup_of_the_model(run, tmp_path, c
     withheld = {text for one in known for text in (one.findings, one.discussion, *(i.caption for i in one.images))}
     assert withheld and not [one for one in withheld if one in text]
     assert "is-gold" not in text.partition("</style>")[2]
-    assert enter(["show", str(made), "--failed", "--html", str(page)]) == 2
+    assert run_command(["show", str(made), "--failed", "--html", str(page)]) == 2
     assert "no case is left" in capsys.readouterr().err

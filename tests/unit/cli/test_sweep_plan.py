@@ -5,10 +5,10 @@ import signal
 
 import pytest
 
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.cli.run.sweep import read_sweep_plan
-from medthink.models.limits import Pace
-from medthink.runs.sweep import lanes, strictest_pace
+from medthink.models.limits import RateLimits
+from medthink.runs.sweep import group_by_provider, strictest_limits
 from processes import Server, finish, medthink
 from small_benchmark import write_benchmark
 
@@ -49,8 +49,8 @@ def test_every_model_meets_every_condition(tmp_path):
     assert {one.condition.image_share for name, one in named.items() if name != "chance"} == {0.5}
     assert named["openai-gpt-5.2_twi_image-share-50"].condition.findings == "self"
     assert named["chance"].out == tmp_path / "sweep/chance"
-    assert [len(lane) for lane in lanes(spec.runs)] == [4, 2, 1]
-    assert strictest_pace([run.transport for run in spec.runs]) == Pace(concurrency=16, requests_per_minute=30)
+    assert [len(lane) for lane in group_by_provider(spec.runs)] == [4, 2, 1]
+    assert strictest_limits([run.transport for run in spec.runs]) == RateLimits(concurrency=16, requests_per_minute=30)
 
 
 @pytest.mark.parametrize(
@@ -70,18 +70,18 @@ def test_every_model_meets_every_condition(tmp_path):
 )
 def test_what_is_wrong_is_named(tmp_path, text, message, capsys):
     file = plan(tmp_path, text)
-    assert enter(["sweep", str(file)]) == 2
+    assert run_command(["sweep", str(file)]) == 2
     assert f"{file}: {message}" in capsys.readouterr().err
     assert not (tmp_path / "sweep").exists()
 
 
 def test_a_sweep_without_data_out_or_plan_is_refused(tmp_path, capsys):
     (tmp_path / "plan.toml").write_text('models = ["baseline/random"]\n')
-    assert enter(["sweep", str(tmp_path / "plan.toml")]) == 2
+    assert run_command(["sweep", str(tmp_path / "plan.toml")]) == 2
     assert "data: data is missing" in capsys.readouterr().err
-    assert enter(["sweep"]) == 2
+    assert run_command(["sweep"]) == 2
     assert "missing: PLAN.toml" in capsys.readouterr().err
-    assert enter(["sweep", "--status", str(tmp_path)]) == 2
+    assert run_command(["sweep", "--status", str(tmp_path)]) == 2
     assert "this is not a sweep" in capsys.readouterr().err
 
 
@@ -89,19 +89,19 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path, capsys):
     write_benchmark(tmp_path / "bench", cases=1)
     (tmp_path / "sweep").mkdir()
     (tmp_path / "sweep/mine.txt").write_text("mine")
-    assert enter(["sweep", str(plan(tmp_path, 'models = ["baseline/random"]\n'))]) == 2
+    assert run_command(["sweep", str(plan(tmp_path, 'models = ["baseline/random"]\n'))]) == 2
     assert "is not empty and holds no sweep" in capsys.readouterr().err
 
 
 def test_runs_of_a_sweep_are_ordinary_runs_and_shared_calls_say_where_they_come_from(tmp_path, capsys):
     write_benchmark(tmp_path / "bench", cases=2, images=2)
     shares = '[[models]]\nmodel = "baseline/random"\n[[conditions]]\ntask = "twi"\nimage_share = ["50%", "100%"]\n'
-    assert enter(["sweep", str(plan(tmp_path, shares))]) == 0
+    assert run_command(["sweep", str(plan(tmp_path, shares))]) == 0
     assert "2 more shared" in capsys.readouterr().out
     run = tmp_path / "sweep/baseline-random_twi_image-share-100"
-    assert enter(["score", str(run)]) == 0
+    assert run_command(["score", str(run)]) == 0
     capsys.readouterr()
-    assert enter(["show", str(run), "100", "--json"]) == 0
+    assert run_command(["show", str(run), "100", "--json"]) == 0
     attempts = [one for call in json.loads(capsys.readouterr().out)["calls"] for one in call["attempts"]]
     assert [(one["outcome"], one["endpoint"]) for one in attempts] == [
         ("shared", "run baseline-random_twi_image-share-50")

@@ -5,7 +5,7 @@ from rich.cells import cell_len
 
 from calling import call_command
 from medthink.cli.data.data import data_check
-from medthink.cli.output import console, table
+from medthink.cli.output import console, print_table
 
 COLUMNS = ("run", "n", "accuracy (95 %)", "of answered", "states")
 ROWS = [
@@ -17,7 +17,7 @@ WORDS = {word for row in ROWS for cell in row for word in str(cell).split()}
 
 def printed(width, monkeypatch, capsys, columns=COLUMNS, rows=ROWS):
     monkeypatch.setenv("COLUMNS", str(width))
-    console().print(table("Scores", columns, rows, right=(1,)))
+    console().print(print_table("Scores", columns, rows, right=(1,)))
     return capsys.readouterr().out
 
 
@@ -40,7 +40,7 @@ def test_a_title_longer_than_its_table_is_one_line_where_the_terminal_has_room(m
     title = "baseline/retrieval · twi · unaided · 100 % of images · self findings · self summary"
     for width, lines in ((200, 1), (60, 2)):
         monkeypatch.setenv("COLUMNS", str(width))
-        console().print(table(title, ("", ""), [("cases", 20)]))
+        console().print(print_table(title, ("", ""), [("cases", 20)]))
         shown = capsys.readouterr().out.splitlines()
         assert " ".join(" ".join(shown[:lines]).split()) == title
         assert shown[lines].split() == ["cases", "20"]

@@ -8,7 +8,7 @@ import urllib.request
 
 import pytest
 
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.web.app.server import open_port
 from web_pages import make_runs
 
@@ -19,7 +19,7 @@ from web_pages import make_runs
 )
 def test_what_cannot_be_shown_is_said(words, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert enter(["view", "--no-open", *words]) == 2
+    assert run_command(["view", "--no-open", *words]) == 2
     assert message in capsys.readouterr().err
 
 
@@ -28,7 +28,7 @@ def test_a_port_in_use_is_named(tmp_path, capsys):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        assert enter(["view", "--no-open", "--port", str(port), str(make_runs(tmp_path))]) == 2
+        assert run_command(["view", "--no-open", "--port", str(port), str(make_runs(tmp_path))]) == 2
     assert f"port {port} is in use" in capsys.readouterr().err
 
 
@@ -42,7 +42,7 @@ def test_the_port_is_open_on_this_machine_alone():
 
 def test_what_is_not_installed_is_named(monkeypatch, tmp_path, capsys):
     monkeypatch.setitem(sys.modules, "medthink.web.app.server", None)
-    assert enter(["view", str(tmp_path)]) == 2
+    assert run_command(["view", str(tmp_path)]) == 2
     assert "medthink[web]" in capsys.readouterr().err
 
 

@@ -2,7 +2,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from medthink.core.markup import Markup, clean, fold, joined, one_line, paragraphs, tag
+from medthink.core.markup import Markup, clean, fold_section, joined, one_line, paragraphs, tag
 
 
 def test_plain_children_are_escaped_and_markup_is_not():
@@ -48,4 +48,4 @@ def test_a_text_without_end_is_cut_and_says_so():
 
 
 def test_a_fold_names_itself():
-    assert fold("<more>", "x") == "<details><summary>&lt;more&gt;</summary>x</details>"
+    assert fold_section("<more>", "x") == "<details><summary>&lt;more&gt;</summary>x</details>"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import medthink
-from medthink.core.numbers import as_count, as_percent, as_points, as_rate, as_usd, as_value
+from medthink.core.numbers import as_count, as_percent, as_points, as_rate, as_usd, as_value_with_interval
 
 
 @pytest.mark.parametrize(
@@ -25,8 +25,8 @@ def test_rates_values_and_counts():
     assert as_rate(0.572, 0.536, 0.608) == "57.2 % (53.6–60.8)"
     assert as_rate(-0.05, -0.13, 0.476) == "−5.0 % (−13.0 to 47.6)"
     assert (as_points(0.027), as_points(-0.08)) == ("+2.7", "−8.0")
-    assert as_value(0.143, 0.139, 0.147) == "0.143 (0.139–0.147)"
-    assert as_value(0.01, -0.02, 0.04) == "0.010 (−0.020 to 0.040)"
+    assert as_value_with_interval(0.143, 0.139, 0.147) == "0.143 (0.139–0.147)"
+    assert as_value_with_interval(0.01, -0.02, 0.04) == "0.010 (−0.020 to 0.040)"
     assert (as_count(12345.4), as_count(None)) == ("12,345", "–")
 
 

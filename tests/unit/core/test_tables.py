@@ -1,6 +1,6 @@
 import pytest
 
-from medthink.core.tables import guard, unguard
+from medthink.core.tables import escape_formula, unescape_formula
 
 FORMULAS = [
     f"{before}{sign}{rest}"
@@ -12,15 +12,15 @@ FORMULAS = [
 
 @pytest.mark.parametrize("text", FORMULAS)
 def test_no_cell_starts_a_formula(text):
-    assert guard(text) == f"'{text}"
-    assert unguard(guard(text)) == text
+    assert escape_formula(text) == f"'{text}"
+    assert unescape_formula(escape_formula(text)) == text
 
 
 @pytest.mark.parametrize("text", ["gpt-5", "a=b", "5 - 3", "–", "−1", "", "openai/x", "0.5"])
 def test_plain_text_stays(text):
-    assert guard(text) == text
+    assert escape_formula(text) == text
 
 
 @pytest.mark.parametrize("text", ["\tx", "\rx", "\nx"])
 def test_a_cell_cannot_begin_with_a_break(text):
-    assert guard(text).startswith("'")
+    assert escape_formula(text).startswith("'")

@@ -15,9 +15,9 @@ from judge_server import JudgeServer
 from medthink.core.errors import DataError, UsageError
 from medthink.curate.ask import curate_prompt
 from medthink.curate.build import build
-from medthink.curate.decision import Quote, drop, find_quote, keep, leave_open
+from medthink.curate.decision import Quote, drop_case, find_quote, hold_case, pass_case
 from medthink.curate.plan import read_plan
-from medthink.curate.stage import STAGES, ModelSettings, Stage, StageEntry, read_settings
+from medthink.curate.stage import STAGES, ModelSettings, Stage, StageEntry, read_stage_settings
 from medthink.workflow.forms import PromptFiles, ReplyForm, one_of
 
 
@@ -36,15 +36,15 @@ class ToyStage(Stage[ToySettings]):
     async def decide(self, one, ask):
         quote = find_quote(one, "CLINICAL_HISTORY", self.settings.word)
         if "FORGED" in one.case.question.history:
-            return keep(one, evidence=[Quote("CLINICAL_HISTORY", 0, 4, "nope")])
+            return pass_case(one, evidence=[Quote("CLINICAL_HISTORY", 0, 4, "nope")])
         if quote is None:
-            return drop("no-word")
+            return drop_case("no-word")
         if ask is None:
-            return leave_open("unsure", proposal="maybe", evidence=[quote]) if "unsure" in one.gold else keep(one)
+            return hold_case("unsure", proposal="maybe", evidence=[quote]) if "unsure" in one.gold else pass_case(one)
         words = {"verdict": one_of(["fine"])}
         prompt = curate_prompt("toy", one.id, data={"n": one.id}, form=words, by_rules={"verdict": "fine"})
         reply = await ask(prompt, ToyForm, one.id)
-        return keep(one.with_mark("toy", reply.verdict), by=ask.by, evidence=[quote])
+        return pass_case(one.with_mark("toy", reply.verdict), by=ask.by, evidence=[quote])
 
     def agree(self, one, ruling):
         return one.with_mark("toy", ruling or "agreed")
@@ -260,4 +260,4 @@ def test_a_plan_names_the_field_that_is_wrong(tmp_path, text, field):
 
 def test_unknown_settings_are_refused_with_the_closest_name():
     with pytest.raises(UsageError, match="did you mean word"):
-        read_settings("toy", {"wodr": "x"})
+        read_stage_settings("toy", {"wodr": "x"})

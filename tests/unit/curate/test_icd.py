@@ -11,7 +11,14 @@ from drafts import draft, try_stage
 from judge_server import JudgeServer
 from medthink.cases.icd import icd_problems, is_category, labels_of, who_tree
 from medthink.core.errors import DataError
-from medthink.curate.stages.icd import MOST, _entries, _tumours, find_coding, listed_categories, tumour_categories
+from medthink.curate.stages.icd import (
+    MOST,
+    _entries,
+    _tumours,
+    find_icd_candidates,
+    listed_categories,
+    tumour_categories,
+)
 
 
 @pytest.fixture
@@ -82,14 +89,14 @@ def test_a_site_is_taken_from_the_findings_where_the_name_has_none():
     ],
 )
 def test_rules_settle_only_what_one_table_has_word_by_word(diagnosis, settled, rule):
-    coding = find_coding(diagnosis)
+    coding = find_icd_candidates(diagnosis)
     assert (coding.settled, coding.rule) == (settled, rule)
     assert len(coding.candidates) <= MOST and len({one.category for one in coding.candidates}) == len(coding.candidates)
 
 
 def test_an_alias_finds_what_the_name_does_not():
-    assert "K22" not in [one.category for one in find_coding("Effort rupture").candidates[:1]]
-    assert find_coding("Effort rupture", aliases=["Boerhaave syndrome"]).candidates[0].category == "K22"
+    assert "K22" not in [one.category for one in find_icd_candidates("Effort rupture").candidates[:1]]
+    assert find_icd_candidates("Effort rupture", aliases=["Boerhaave syndrome"]).candidates[0].category == "K22"
 
 
 class TestStage:
@@ -127,7 +134,7 @@ class TestStage:
 
     def test_a_model_chooses_among_the_candidates(self, tmp_path, model):
         drafts = [draft(1, diagnosis="Dancing something", findings="Ultrasound of the scrotum.")]
-        code = find_coding("Dancing something", context="Ultrasound of the scrotum.").candidates[3].category
+        code = find_icd_candidates("Dancing something", context="Ultrasound of the scrotum.").candidates[3].category
         model.told["choice"] = code
         trial = try_stage("icd", tmp_path, drafts, **ask(model))
         assert trial.kept[1].case.reference.icd_category.startswith(code)
@@ -155,7 +162,7 @@ class TestStage:
         trial = try_stage("icd", tmp_path, drafts, **ask(model))
         assert [trial.decisions[number].verdict for number in (1, 2)] == ["undecided", "changed"]
         assert trial.decisions[1].reason == "call-failed" and trial.end.counts.unfinished == 1
-        model.fails, model.told["choice"] = None, find_coding("Dancing something").candidates[0].category
+        model.fails, model.told["choice"] = None, find_icd_candidates("Dancing something").candidates[0].category
         again = try_stage("icd", tmp_path, tmp_path / "work/cases/given.jsonl", **ask(model))
         assert again.end.counts.undecided == 0
 
@@ -178,7 +185,7 @@ def test_real_diagnoses_have_their_category_among_the_candidates():
     rows = list(csv.DictReader(SAMPLE.read_text(encoding="utf-8").splitlines(keepends=True)))
     found = wrong = 0
     for row in rows:
-        coding = find_coding(row["FinalDiagnosis"], context=row["PostDescription"])
+        coding = find_icd_candidates(row["FinalDiagnosis"], context=row["PostDescription"])
         due = accepted[str(int(float(row["case_id"])))].split()
         found += any(one.category in due for one in coding.candidates)
         wrong += bool(coding.settled) and coding.settled not in due

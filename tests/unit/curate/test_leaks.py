@@ -8,7 +8,7 @@ import pytest
 
 from drafts import draft, try_stage
 from judge_server import JudgeServer
-from medthink.curate.mentions import SoughtName, SpelledText, WordFrequency, strong_mentions, suspect_mentions
+from medthink.curate.mentions import SpelledText, TargetName, WordFrequency, strong_mentions, suspect_mentions
 from medthink.curate.stages.leaks import find_identifiers, find_written
 
 SAMPLE = Path(__file__).parents[4] / "shared/data/eurorad_sample.csv"
@@ -16,7 +16,7 @@ OPTIONS = {"A": "Osler disease", "B": "Lipoma", "C": "Pott disease", "D": "Cysti
 
 
 def _found(text, gold, *, aliases=(), others=()):
-    mentions = strong_mentions(SpelledText(text), SoughtName.of(gold, aliases=aliases, others=others))
+    mentions = strong_mentions(SpelledText(text), TargetName.of(gold, aliases=aliases, others=others))
     return [(text[one.start : one.end], one.rule, one.level) for one in mentions]
 
 
@@ -72,7 +72,7 @@ def test_rare_words_and_cognates_nominate():
     frequency = WordFrequency()
     for text in ["pain in the breast"] * 99 + ["melanoma in the past, Kalzinose"]:
         frequency.add(SpelledText(text))
-    target = SoughtName.of("Calcinosis in melanotic schwannoma")
+    target = TargetName.of("Calcinosis in melanotic schwannoma")
     found = suspect_mentions(SpelledText("Kalzinose and melanotic spots; pain in the breast"), target, frequency)
     assert [one.rule for one in found] == ["cognate", "rare word"]
     assert not any(one.level != "suspect" for one in found)

@@ -10,7 +10,7 @@ from medthink.curate.names import (
     head_of,
     is_parent,
     known_aliases,
-    match_gold,
+    match_answer,
     name_key,
     other_names,
     short_form,
@@ -49,7 +49,7 @@ def test_spellings_of_one_name_have_one_key(one, other):
 )
 def test_names_that_differ_stay_apart(one, other):
     assert name_key(one) != name_key(other)
-    found = match_gold(one, [other, "Something else"])
+    found = match_answer(one, [other, "Something else"])
     assert found is None or not found.is_certain
 
 
@@ -146,7 +146,7 @@ def test_lists_are_split_with_the_right_name_protected(stated, gold, items):
     ],
 )
 def test_the_right_diagnosis_is_found_where_that_is_beyond_doubt(gold, items, by, item):
-    assert match_gold(gold, items) == (item, by, True)
+    assert match_answer(gold, items) == (item, by, True)
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_the_right_diagnosis_is_found_where_that_is_beyond_doubt(gold, items, by
     ],
 )
 def test_whatever_is_in_doubt_is_only_proposed(gold, items):
-    found = match_gold(gold, items)
+    found = match_answer(gold, items)
     assert found is not None and not found.is_certain
 
 

@@ -14,15 +14,15 @@ from drafts import draft, try_stage
 from judge_server import JudgeServer
 from medthink.core.errors import DataError
 from medthink.curate.stages.balance import (
-    Contender,
+    BalanceCase,
+    answer_length_rank,
+    assign_letters,
     assign_ranks,
+    cases_over_cap,
     choose_distractors,
-    deal_letters,
-    gold_rank,
-    leave_out,
     length_rank,
     reachable_ranks,
-    shorten,
+    shorten_options,
     within_cap,
 )
 from medthink.runs.session import run
@@ -168,7 +168,7 @@ def _lists(count):
 def test_ranks_keep_to_the_cap_and_letters_differ_by_one_at_most(tmp_path):
     trial = try_stage("balance", tmp_path, list(_lists(203)), rank_cap=0.23)
     kept = list(trial.kept.values())
-    ranks, letters = Counter(map(gold_rank, kept)), Counter(one.case.reference.answer for one in kept)
+    ranks, letters = Counter(map(answer_length_rank, kept)), Counter(one.case.reference.answer for one in kept)
     assert max(ranks.values()) <= 0.23 * len(kept) + 1 and len(kept) >= 100
     assert max(letters.values()) - min(letters.values()) <= 1
     for one in kept:
@@ -179,11 +179,13 @@ def test_ranks_keep_to_the_cap_and_letters_differ_by_one_at_most(tmp_path):
 
 
 def test_names_are_shortened_alike_and_stay_distinct_substrings():
-    gold, others = shorten(
+    gold, others = shorten_options(
         "Calcinosis (in sclerosis)", ["Gout with tophi", "Cyst (left)", "Cyst (right)", "Fracture after fall"]
     )
     assert (gold, others) == ("Calcinosis", ["Gout with tophi", "Cyst (left)", "Cyst (right)", "Fracture after fall"])
-    gold, others = shorten("Moyamoya disease with hypoplasia", ["Sarcoidosis with nodes", "Lymphoma in a child"])
+    gold, others = shorten_options(
+        "Moyamoya disease with hypoplasia", ["Sarcoidosis with nodes", "Lymphoma in a child"]
+    )
     assert (gold, others) == ("Moyamoya disease", ["Sarcoidosis", "Lymphoma in a child"])
 
 
@@ -205,10 +207,10 @@ def test_every_rank_that_is_said_to_be_reachable_is_reached(names, hard_count, c
     st.lists(st.sets(st.integers(0, 4), min_size=1), min_size=1, max_size=60), st.sampled_from([0.2, 0.23, 0.3, 1.0])
 )
 def test_what_is_left_keeps_to_the_cap(reachable, cap):
-    contenders = [Contender(n, tuple(sorted(ranks)), n % 7) for n, ranks in enumerate(reachable)]
+    contenders = [BalanceCase(n, tuple(sorted(ranks)), n % 7) for n, ranks in enumerate(reachable)]
     ranks = assign_ranks(contenders)
     assert all(ranks[one.case] in one.reachable for one in contenders)
-    dropped = leave_out(contenders, ranks, cap)
+    dropped = cases_over_cap(contenders, ranks, cap)
     counts = Counter(rank for case, rank in ranks.items() if case not in dropped)
     total = counts.total()
     assert all(count <= max(cap * total + 1e-9, -(-total // 5)) for count in counts.values())
@@ -221,7 +223,7 @@ def test_an_even_histogram_costs_nothing():
 
 @given(st.sets(st.integers(1, 9999), max_size=60), st.integers(0, 5))
 def test_letters_are_dealt_evenly(cases, seed):
-    counts = Counter(deal_letters(cases, seed).values())
+    counts = Counter(assign_letters(cases, seed).values())
     assert counts.total() == len(cases)
     assert not cases or max(counts.values()) - min(counts[letter] for letter in "ABCDE") <= 1
 
@@ -244,7 +246,7 @@ def test_the_sample_resolves_every_gold_and_keeps_its_bars(tmp_path):
     assert all(one.evidence[0].text == golds[one.case] for one in resolved)
     assert len(trial.kept) == 43
     dealt = list(try_stage("balance", tmp_path / "b", list(trial.kept.values())).kept.values())
-    ranks, letters = Counter(map(gold_rank, dealt)), Counter(one.case.reference.answer for one in dealt)
+    ranks, letters = Counter(map(answer_length_rank, dealt)), Counter(one.case.reference.answer for one in dealt)
     assert len(dealt) >= 30 and max(ranks.values()) / len(dealt) <= 0.23
     assert max(letters.values()) - min(letters.values()) <= 1
     for one in dealt:

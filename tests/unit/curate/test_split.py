@@ -18,9 +18,9 @@ from medthink.core.errors import DataError, UsageError
 from medthink.curate.build import open_stage
 from medthink.curate.draft import Draft
 from medthink.curate.plan import WorkFolder
-from medthink.curate.stage import read_settings
-from medthink.curate.stages.balance import gold_rank
-from medthink.curate.stages.split import Groups, ImageLooks, LabelledGroup, TextSketches, divide
+from medthink.curate.stage import read_stage_settings
+from medthink.curate.stages.balance import answer_length_rank
+from medthink.curate.stages.split import DuplicateGroups, ImageHashes, LabelledGroup, TextSketches, stratify
 
 WORDS = [
     "pain",
@@ -72,7 +72,7 @@ def test_every_split_has_its_share_of_every_label_and_letters_are_even(tmp_path)
     assert abs(rare["test"] - 12.5) <= 2
     for split in sizes:
         own = [one for one in kept if one.notes.split == split]
-        letters, ranks = Counter(one.case.reference.answer for one in own), Counter(map(gold_rank, own))
+        letters, ranks = Counter(one.case.reference.answer for one in own), Counter(map(answer_length_rank, own))
         assert max(letters.values()) - min(letters[x] for x in "ABCDE") <= 1
         assert max(ranks.values()) - min(ranks[x] for x in range(5)) <= 4
     letters = Counter(one.case.reference.answer for one in kept)
@@ -99,7 +99,7 @@ def test_near_duplicates_stay_together(tmp_path):
 def test_ranks_that_later_stages_tilted_are_levelled_again(tmp_path):
     cases = [_case(n) for n in range(1, 101) if n % 5 or n < 60]
     trial = try_stage("split", tmp_path, cases, rank_cap=0.21)
-    ranks = Counter(map(gold_rank, trial.kept.values()))
+    ranks = Counter(map(answer_length_rank, trial.kept.values()))
     assert max(ranks.values()) <= 0.21 * len(trial.kept) + 1
     assert trial.end.counts.reasons["out"].keys() == {"length-rank"}
 
@@ -137,14 +137,14 @@ def test_pictures_that_look_the_same_join_their_cases(tmp_path):
     stream = io.BytesIO()
     _picture(1).save(stream, "JPEG", quality=70)
     images = _store(tmp_path, {"a": _picture(1), "b": _picture(2), "c": Picture.open(stream), "d": _picture(3)})
-    looks = ImageLooks()
+    looks = ImageHashes()
     for number, image in enumerate(images):
         looks.add(number, image)
     assert list(looks.pairs()) == [(0, 2)]
 
 
 def test_groups_join_and_find():
-    groups = Groups()
+    groups = DuplicateGroups()
     groups.join([1, 2])
     groups.join([3, 4])
     groups.join([2, 3])
@@ -159,7 +159,7 @@ def test_every_group_gets_a_split(sizes, seed):
     groups = [
         LabelledGroup(number, size, Counter(dict.fromkeys(labels, size))) for number, (size, labels) in enumerate(sizes)
     ]
-    found = divide(groups, {"train": 0.8, "test": 0.2}, seed)
+    found = stratify(groups, {"train": 0.8, "test": 0.2}, seed)
     assert found.keys() == {group.name for group in groups} and set(found.values()) <= {"train", "test"}
 
 
@@ -215,9 +215,11 @@ def test_a_second_export_takes_the_place_of_the_first_and_of_nothing_else(tmp_pa
 def test_a_benchmark_with_errors_is_written_and_declined(tmp_path):
     work = WorkFolder(tmp_path / "work")
     source = write_drafts(work.cases / "given.jsonl", [_case(1)])
-    stage = open_stage("export", read_settings("export", {}), work=work, source=source, plan_folder=tmp_path, seed=0)
+    stage = open_stage(
+        "export", read_stage_settings("export", {}), work=work, source=source, plan_folder=tmp_path, seed=0
+    )
     from medthink.curate.build import run_stage
-    from medthink.curate.review import Rulings
+    from medthink.curate.review import HumanDecisions
 
-    end = run_stage(stage, work, Rulings())
+    end = run_stage(stage, work, HumanDecisions())
     assert "has errors" in str(end.stopped_by)

@@ -5,7 +5,7 @@ from collections import Counter
 
 from drafts import draft, try_stage
 from judge_server import JudgeServer
-from medthink.curate.stages.textonly import CONDITIONS, ProbeOutcome, judge_case
+from medthink.curate.stages.textonly import CONDITIONS, ProbeOutcome, decide_case
 
 
 def _cases(count, gold="Right thing"):
@@ -107,8 +107,8 @@ def test_too_few_cases_for_a_guesser_are_said_and_nothing_is_dropped(tmp_path):
 
 def test_an_unknown_answer_counts_only_where_it_could_make_the_difference():
     probes = [ProbeOutcome("a", frozenset({1, 2})), ProbeOutcome("b", frozenset({1}), {2: "failed", 3: "failed"})]
-    assert [judge_case(case, probes, 2) for case in (1, 2, 3)] == ["solved", "unknown", "unsolved"]
-    assert [judge_case(case, probes, 1) for case in (2, 3)] == ["solved", "unknown"]
+    assert [decide_case(case, probes, 2) for case in (1, 2, 3)] == ["solved", "unknown", "unsolved"]
+    assert [decide_case(case, probes, 1) for case in (2, 3)] == ["solved", "unknown"]
 
 
 def test_views_hide_what_they_say():

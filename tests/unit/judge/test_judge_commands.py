@@ -8,12 +8,12 @@ import pytest
 
 from judge_server import JudgeServer, judge_well
 from judged_run import make_discussions, make_run
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.core.tables import read_table, write_table
 from medthink.judge.units import read_units
 from medthink.readers.agreement import read_agreement
 from medthink.readers.lists import COLUMNS, key_path, read_key
-from medthink.readers.readings import catalogue
+from medthink.readers.readings import readable_items
 
 
 @pytest.fixture
@@ -23,12 +23,12 @@ def run(tmp_path, monkeypatch):
 
 
 def test_judge_prints_tables_and_the_same_as_json(run, capsys):
-    assert enter(["judge", str(run), "--judge", "baseline/rules"]) == 0
+    assert run_command(["judge", str(run), "--judge", "baseline/rules"]) == 0
     shown = capsys.readouterr().out
     assert "Steps · baseline/rules · without images · smoke test" in shown
     assert "image understanding" in shown
     assert "3 calls made in this session" in shown
-    assert enter(["judge", str(run), "--judge", "baseline/rules", "--json"]) == 0
+    assert run_command(["judge", str(run), "--judge", "baseline/rules", "--json"]) == 0
     plain = json.loads(capsys.readouterr().out)
     assert plain["calls_made_now"] == 0
     assert plain["steps"][0]["is_smoke_test"]
@@ -39,7 +39,7 @@ def test_flags_reach_the_judge(run, capsys):
     with JudgeServer(judge_well) as server:
         words = ["judge", str(run), "--judge", "server/a", "--judge", "server/b", "--base-url", server.url, "--images"]
         words += ["--temperature", "0", "--effort", "low", "--max-tokens", "777", "--no-schema"]
-        assert enter([*words, "--show", "findings,history", "--repeat", "2", "--json"]) == 0
+        assert run_command([*words, "--show", "findings,history", "--repeat", "2", "--json"]) == 0
         plain = json.loads(capsys.readouterr().out)
         sent = {"temperature": 0, "reasoning_effort": "low", "max_tokens": 777}
         for body in server.bodies:
@@ -51,7 +51,7 @@ def test_flags_reach_the_judge(run, capsys):
 
 
 def test_what_is_not_judged_in_full_is_marked(run, capsys):
-    assert enter(["judge", str(run), "--judge", "baseline/rules", "--max-calls", "1"]) == 1
+    assert run_command(["judge", str(run), "--judge", "baseline/rules", "--max-calls", "1"]) == 1
     shown = capsys.readouterr().out
     assert "INCOMPLETE, not to be published" in shown and "2 not asked yet" in shown
 
@@ -66,14 +66,14 @@ def test_what_is_not_judged_in_full_is_marked(run, capsys):
     ],
 )
 def test_what_cannot_be_done_is_said_with_its_code(words, code, message, run, capsys):
-    assert enter(["judge", str(run), *words]) == code
+    assert run_command(["judge", str(run), *words]) == code
     assert message in capsys.readouterr().err
 
 
 def test_lists_are_made_filled_in_and_compared(run, tmp_path, capsys):
-    enter(["judge", str(run), "--judge", "baseline/rules"])
+    run_command(["judge", str(run), "--judge", "baseline/rules"])
     folder = tmp_path / "reading"
-    assert enter(["reading", str(run), "--readers", "anna,ben", "--out", str(folder), "--format", "xlsx"]) == 0
+    assert run_command(["reading", str(run), "--readers", "anna,ben", "--out", str(folder), "--format", "xlsx"]) == 0
     assert "keep it from the readers" in capsys.readouterr().out
     key = read_key(key_path(folder))
     for reader in ("anna", "ben"):
@@ -85,28 +85,28 @@ def test_lists_are_made_filled_in_and_compared(run, tmp_path, capsys):
         rows[0]["unit"] = "nowhere"
         write_table(folder / f"{reader}.xlsx", COLUMNS, rows)
     words = ["agree", str(run), str(folder / "anna.xlsx"), str(folder / "ben.xlsx"), "--key", str(key_path(folder))]
-    assert enter(words) == 0
+    assert run_command(words) == 0
     captured = capsys.readouterr()
     assert "reader–reader: anna and ben" in captured.out
     assert "Wrong units" in captured.out
     assert "unmatched" in captured.err
-    assert enter([*words, "--slices", "--json"]) == 0
+    assert run_command([*words, "--slices", "--json"]) == 0
     plain = json.loads(capsys.readouterr().out)
     assert plain["problems"] == {"unmatched": 2}
     assert json.loads((run / "agreement.json").read_text())["raters"]["anna"] > 0
 
 
 def test_a_list_that_is_not_filled_in_yet_is_one_line_and_buries_no_other_problem(run, tmp_path, capsys):
-    enter(["judge", str(run), "--judge", "baseline/rules"])
+    run_command(["judge", str(run), "--judge", "baseline/rules"])
     folder = tmp_path / "reading"
-    enter(["reading", str(run), "--readers", "anna,ben", "--again", "0", "--planted", "0", "--out", str(folder)])
+    run_command(["reading", str(run), "--readers", "anna,ben", "--again", "0", "--planted", "0", "--out", str(folder)])
     rows = [dict(row.cells) for row in read_table(folder / "anna.csv").rows]
     write_table(
         folder / "anna.csv", COLUMNS, [rows[0] | {"factual": "perhaps"}, rows[1] | {"factual": "yes"}, *rows[2:]]
     )
     lists = [str(folder / f"{reader}.csv") for reader in ("anna", "ben")]
     capsys.readouterr()
-    assert enter(["agree", str(run), *lists, "--key", str(key_path(folder))]) == 0
+    assert run_command(["agree", str(run), *lists, "--key", str(key_path(folder))]) == 0
     invalid, anna, ben, total = capsys.readouterr().err.splitlines()
     assert "anna.csv:2: invalid: " in invalid and "'perhaps' is neither yes nor no" in invalid
     assert anna.endswith("anna.csv: unlabelled: 7 units are empty, in row 4, 5, 6, 7, 8, …")
@@ -118,12 +118,12 @@ def test_agree_combines_few_readers_with_the_judge_and_says_what_that_rests_on(t
     monkeypatch.setenv("COLUMNS", "120")
     texts = ["The lesion is large. The margin is WRONG.", "It is small. It is round."]
     run = make_run(tmp_path, cases=8, rationales=texts * 4)
-    enter(["judge", str(run), "--judge", "baseline/rules"])
-    units = [one for one in catalogue(read_units(run)).values() if one.case in (100, 101, 102, 103)]
+    run_command(["judge", str(run), "--judge", "baseline/rules"])
+    units = [one for one in readable_items(read_units(run)).values() if one.case in (100, 101, 102, 103)]
     rows = [{"reader": "anna", "unit": one.id, "factual": "no" if "WRONG" in one.text else "yes"} for one in units]
     write_table(tmp_path / "t.jsonl", ("reader", "unit", "factual"), rows)
     capsys.readouterr()
-    assert enter(["agree", str(run), str(tmp_path / "t.jsonl")]) == 0
+    assert run_command(["agree", str(run), str(tmp_path / "t.jsonl")]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "judge alone judge corrected readers alone readers and judge" in shown
     assert "it holds if the cases read were drawn at random" in shown
@@ -135,8 +135,8 @@ def test_agree_combines_few_readers_with_the_judge_and_says_what_that_rests_on(t
 def test_agree_shows_slices_when_asked_the_weighted_kappa_and_where_kappa_misleads(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "160")
     run = make_discussions(tmp_path)
-    enter(["judge", str(run), "--judge", "baseline/rules"])
-    known = catalogue(read_units(run)).values()
+    run_command(["judge", str(run), "--judge", "baseline/rules"])
+    known = readable_items(read_units(run)).values()
     scored = [one.id for one in known if one.form == "education"]
     sentences = [one.id for one in known if one.form == "sentence"]
     rows = [
@@ -146,7 +146,7 @@ def test_agree_shows_slices_when_asked_the_weighted_kappa_and_where_kappa_mislea
     ]
     write_table(tmp_path / "t.jsonl", ("reader", "unit", "label", "score"), rows)
     capsys.readouterr()
-    assert enter(["agree", str(run), str(tmp_path / "t.jsonl")]) == 0
+    assert run_command(["agree", str(run), str(tmp_path / "t.jsonl")]) == 0
     shown = capsys.readouterr().out
     assert "modality: CT" not in shown
     education = next(line for line in shown.splitlines() if line.split()[:2] == ["education", "10"])
@@ -154,39 +154,39 @@ def test_agree_shows_slices_when_asked_the_weighted_kappa_and_where_kappa_mislea
     assert f"{kappas.kappa_quadratic.value:.2f}".replace("0.", ".") in education
     assert f"{kappas.kappa_linear.value:.2f}".replace("0.", ".") not in education
     assert "– !" in next(line for line in shown.splitlines() if line.split()[:2] == ["sentence", "24"])
-    assert enter(["agree", str(run), str(tmp_path / "t.jsonl"), "--slices"]) == 0
+    assert run_command(["agree", str(run), str(tmp_path / "t.jsonl"), "--slices"]) == 0
     assert "anna and ben · modality: CT" in capsys.readouterr().out
 
 
 def test_judging_again_says_that_the_agreement_is_of_earlier_judgements(run, capsys):
     words = ["judge", str(run), "--judge", "baseline/rules"]
     note = "agreement.json was made from earlier judgements: run medthink agree again"
-    assert enter(words) == 0
-    assert enter(["agree", str(run)]) == 0
-    assert enter(words) == 0
+    assert run_command(words) == 0
+    assert run_command(["agree", str(run)]) == 0
+    assert run_command(words) == 0
     assert note not in capsys.readouterr().err
-    assert enter([*words, "--show", "findings", "--json"]) == 0
+    assert run_command([*words, "--show", "findings", "--json"]) == 0
     captured = capsys.readouterr()
     assert note in captured.err
     assert json.loads(captured.out)["calls_made_now"] == 3
-    assert enter(["agree", str(run)]) == 0
-    assert enter(words) == 0
+    assert run_command(["agree", str(run)]) == 0
+    assert run_command(words) == 0
     assert note not in capsys.readouterr().err
 
 
 def test_names_that_look_like_markup_are_shown_as_they_are(run, tmp_path, capsys):
-    assert enter(["judge", str(run), "--judge", "baseline/rules"]) == 0
+    assert run_command(["judge", str(run), "--judge", "baseline/rules"]) == 0
     unit = json.loads((run / "units.jsonl").read_text().splitlines()[0])["units"][0]["id"]
     rows = [{"reader": name, "unit": unit, "factual": "yes"} for name in ("[red]anna[/]", ":smile: ben", "x\x1b[2Jy")]
     write_table(tmp_path / "t.jsonl", ("reader", "unit", "factual"), rows)
     place = tmp_path / "[b] names"
     run.rename(place)
     capsys.readouterr()
-    assert enter(["agree", str(place), str(tmp_path / "t.jsonl")]) == 0
+    assert run_command(["agree", str(place), str(tmp_path / "t.jsonl")]) == 0
     shown = capsys.readouterr().out
     assert "reader–reader: :smile: ben and [red]anna[/]" in shown
     assert "\x1b" not in shown
-    assert enter(["judge", str(place), "--judge", "baseline/rules"]) == 0
+    assert run_command(["judge", str(place), "--judge", "baseline/rules"]) == 0
     assert f"judgements: {place / 'judgements.jsonl'}\n" in capsys.readouterr().out
 
 
@@ -200,17 +200,17 @@ def test_opening_the_commands_loads_no_judge_and_no_numbers():
 def test_a_judge_whose_every_reply_is_unusable_exits_1_and_has_no_scores(run, capsys):
     with JudgeServer(lambda *_: "no") as server:
         words = ["judge", str(run), "--judge", "server/a", "--base-url", server.url, "--splitter", "sentences"]
-        assert enter(words) == 1
+        assert run_command(words) == 1
         shown = capsys.readouterr()
         assert "none of the judge's replies could be used" in shown.err
         assert "0 of 3" in shown.out and "image understanding" not in shown.out
         assert "agreement with readers" not in shown.out
         server.answer = judge_well
-        assert enter([*words, "--retry-unjudged"]) == 0
+        assert run_command([*words, "--retry-unjudged"]) == 0
 
 
 def test_judging_with_images_cautions_against_servers_that_ignore_them(run, capsys):
     with JudgeServer(judge_well) as server:
         words = ["judge", str(run), "--judge", "server/a", "--base-url", server.url, "--splitter", "sentences"]
-        assert enter([*words, "--images"]) == 0
+        assert run_command([*words, "--images"]) == 0
         assert "3 of 3 replies count too few input tokens for their images" in capsys.readouterr().err

@@ -8,9 +8,9 @@ import pytest
 
 from medthink.judge.edits import EDITS, falsify
 from medthink.judge.edits.findings import delete_finding, invent_finding, name_other_options
-from medthink.judge.edits.guards import stands_in
-from medthink.judge.edits.harmless import lengthen, reword
-from medthink.metrics.findings.lexicon import content_tokens
+from medthink.judge.edits.guards import is_stated_in
+from medthink.judge.edits.harmless import lengthen_sentence, reword
+from medthink.metrics.findings.lexicon import content_words
 from medthink.workflow.sentences import split_sentences
 
 SAMPLE = Path(__file__).parents[4] / "shared/data/eurorad_sample.csv"
@@ -91,8 +91,8 @@ def test_an_edited_claim_that_stands_elsewhere_in_the_case_is_not_made():
     sentence = "A nodule was seen in the left lung."
     assert "side" in falsify(sentence)
     assert "side" not in falsify(sentence, ["Axial CT: a small nodule is seen in the right lung and another below."])
-    assert stands_in("the left lung nodule", ["A nodule in the left lung"])
-    assert not stands_in("the left lung nodule", ["A nodule in the right lung"])
+    assert is_stated_in("the left lung nodule", ["A nodule in the left lung"])
+    assert not is_stated_in("the left lung nodule", ["A nodule in the right lung"])
 
 
 def test_the_wrong_option_takes_the_place_of_the_diagnosis():
@@ -127,7 +127,7 @@ def test_twins_say_the_same():
     assert reword("A mass of 3.2 cm.") == "A mass of 32 mm."
     assert reword("A mass of 4 x 15 mm.") == "A mass of 0.4 x 1.5 cm."
     assert reword("The lungs were clear.") is None
-    assert lengthen("CT showed a mass.") == "CT showed a mass, which is worth noting at this point."
+    assert lengthen_sentence("CT showed a mass.") == "CT showed a mass, which is worth noting at this point."
 
 
 @pytest.mark.skipif(not SAMPLE.is_file(), reason="no shared/data/eurorad_sample.csv")
@@ -139,7 +139,7 @@ def test_edits_and_twins_apply_to_real_findings_and_never_change_more_than_they_
     assert len({one for _, one, _ in edited}) > 0.35 * len(sentences), "facts: 36 % of sentences"
     assert {name for name, _, _ in edited} == set(EDITS)
     for name, one, false in edited:
-        words, others = ([token.word for token in content_tokens(text)] for text in (one, false))
+        words, others = ([token.word for token in content_words(text)] for text in (one, false))
         assert words != others, (name, one)
         assert abs(len(words) - len(others)) <= 3, (name, one)
     twins = [(one, twin) for one in sentences if (twin := reword(one)) is not None]

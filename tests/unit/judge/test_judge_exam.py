@@ -11,7 +11,7 @@ from calling import call_command
 from expert_benchmark import FINDINGS, write_expert_benchmark
 from judge_server import JudgeServer, contradict, judge_well, step_verdict
 from medthink.cases.benchmark import Benchmark
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.core.errors import DataError, UsageError
 from medthink.judge.edits import DELETED, EDITS, INVENTED, OPTION
 from medthink.judge.exam.grading import is_right_label
@@ -20,19 +20,19 @@ from medthink.judge.exam.results import (
     LONGER,
     REWORDED,
     UNTOUCHED,
+    ExamEdit,
     ExamResult,
-    ExamSheet,
-    KindMarks,
-    SheetChange,
+    ExamText,
+    KindGrades,
     keep_results,
     read_results,
     read_sheets,
 )
-from medthink.judge.exam.run import ExamOrder, read_rewordings, sit_exam
+from medthink.judge.exam.run import ExamSpec, read_rewordings, run_exam
 from medthink.judge.judged import read_judgements
-from medthink.judge.session import JudgeOrder, judge_run
+from medthink.judge.session import JudgeSpec, judge_run
 from medthink.runs.manifest import RunSpec
-from medthink.runs.session import carry_out
+from medthink.runs.session import run_session
 from medthink.stats.estimate import Estimate
 
 ITEMS = 12
@@ -43,7 +43,7 @@ def bench(tmp_path_factory) -> Path:
     return write_expert_benchmark(tmp_path_factory.mktemp("exam") / "bench")
 
 
-def make(bench: Path, **plan) -> tuple[ExamSheet, ...]:
+def make(bench: Path, **plan) -> tuple[ExamText, ...]:
     return make_exam(Benchmark.open(bench)["test"], ExamPlan(**({"items": ITEMS} | plan)))
 
 
@@ -51,7 +51,7 @@ def sit(bench: Path, out: Path, server: JudgeServer | None = None, **changes):
     urls = (server.url,) if server else ()
     judges = ("server/j",) if server else ("baseline/rules",)
     terms = {"judges": judges, "base_urls": urls, "out": out, "benchmark": bench, "plan": ExamPlan(items=ITEMS)}
-    return sit_exam(ExamOrder(**(terms | changes)))
+    return run_exam(ExamSpec(**(terms | changes)))
 
 
 def is_said(unit: str) -> bool:
@@ -191,16 +191,16 @@ def test_a_judge_that_believes_or_doubts_everything_or_every_change_is_below_the
 def test_not_to_support_is_enough_where_the_experts_are_silent():
     silent = [INVENTED, "modality"]
     for edit in (*EDITS, OPTION, INVENTED):
-        change = SheetChange(place=0, edit=edit, is_true=False, before="")
+        change = ExamEdit(place=0, edit=edit, is_true=False, before="")
         labels = {
             label: is_right_label("steps", change, label) for label in ("supported", "contradicted", "unverifiable")
         }
         assert labels == {"supported": False, "contradicted": True, "unverifiable": edit in silent}
-    untouched = SheetChange(place=0, edit=UNTOUCHED, is_true=True, before="")
+    untouched = ExamEdit(place=0, edit=UNTOUCHED, is_true=True, before="")
     assert is_right_label("discussion", untouched, "correct") and not is_right_label(
         "discussion", untouched, "incorrect"
     )
-    deleted = SheetChange(place=0, edit=DELETED, is_true=False, before="")
+    deleted = ExamEdit(place=0, edit=DELETED, is_true=False, before="")
     assert is_right_label("omissions", deleted, "missed") and not is_right_label("omissions", deleted, "contradicted")
 
 
@@ -342,8 +342,8 @@ def rate(value: float, low: float, n: int = 320) -> Estimate:
     return Estimate(value=value, low=low, high=1.0, level=0.95, n=n, clusters=n, method="made")
 
 
-def marks_of(sensitivity=0.93, edit=0.9, true=0.97) -> KindMarks:
-    return KindMarks(
+def marks_of(sensitivity=0.93, edit=0.9, true=0.97) -> KindGrades:
+    return KindGrades(
         asked=100,
         judged=100,
         sensitivity=rate(sensitivity, sensitivity - 0.03),
@@ -367,7 +367,7 @@ def test_the_floor_is_the_documented_one():
 
 def judged_run(bench: Path, root: Path) -> Path:
     run = root / "run"
-    carry_out(RunSpec(benchmark=bench, model="baseline/random", out=run))
+    run_session(RunSpec(benchmark=bench, model="baseline/random", out=run))
     rows = [json.loads(line) for line in (run / "predictions.jsonl").read_text().splitlines()]
     text = "CT showed a large mass in the left kidney. So it is WRONG."
     lines = [json.dumps(row | {"prediction_rationale": text}) + "\n" for row in rows]
@@ -380,22 +380,22 @@ def test_a_judged_number_shows_its_judges_exam_in_terminal_and_report(bench, tmp
     run = judged_run(bench, tmp_path)
     with JudgeServer(judge_well) as server:
         words = ["judge", str(run), "--judge", "server/j", "--base-url", server.url, "--splitter", "sentences"]
-        assert enter(words) == 0
+        assert run_command(words) == 0
     assert "not examined" in capsys.readouterr().out
     with JudgeServer(judge_by(lambda unit, data: True)) as server:
         exam = ["judge", "exam", str(run), "--judge", "server/j", "--base-url", server.url, "--items", "6"]
-        assert enter([*exam, "--out", str(tmp_path / "exam")]) == 1
+        assert run_command([*exam, "--out", str(tmp_path / "exam")]) == 1
     out = capsys.readouterr()
     assert "BELOW THE FLOOR" in out.out and "below the floor: server/j" in out.err
     with JudgeServer(judge_well) as server:
-        assert enter([*words[:4], "--base-url", server.url]) == 0
+        assert run_command([*words[:4], "--base-url", server.url]) == 0
         shown = capsys.readouterr().out
         assert "judge's exam" in shown and "BELOW THE FLOOR: finds 0.0 %" in shown
         assert "agreement with readers" in shown
-        enter([*words[:4], "--base-url", server.url, "--effort", "high"])
+        run_command([*words[:4], "--base-url", server.url, "--effort", "high"])
         assert "not examined under this setting" in capsys.readouterr().out
     page = tmp_path / "report.html"
-    assert enter(["report", str(run), "-o", str(page)]) == 0
+    assert run_command(["report", str(run), "-o", str(page)]) == 0
     text = page.read_text()
     assert "Exam of the judge" in text and "BELOW THE FLOOR: finds 0.0 %" in text
     assert "Exams of the judges" in text and "Biases of the judges" in text and "negation dropped" in text
@@ -403,7 +403,7 @@ def test_a_judged_number_shows_its_judges_exam_in_terminal_and_report(bench, tmp
 
 def test_the_command_examines_the_embedded_judge_offline(bench, tmp_path, capsys):
     words = ["judge", "exam", str(bench), "--judge", "baseline/rules", "--items", "4", "--out", str(tmp_path / "e")]
-    assert enter(words) == 0, "a smoke test is no judge below the floor"
+    assert run_command(words) == 0, "a smoke test is no judge below the floor"
     shown = capsys.readouterr().out
     for word in (
         "finds side",
@@ -413,7 +413,7 @@ def test_the_command_examines_the_embedded_judge_offline(bench, tmp_path, capsys
         "own wording preferred",
     ):
         assert word in shown
-    assert enter(["judge", "exam", "--judge", "baseline/rules", "--out", str(tmp_path / "e"), "--json"]) == 0
+    assert run_command(["judge", "exam", "--judge", "baseline/rules", "--out", str(tmp_path / "e"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["calls_made_now"] == 0
     (result,) = told["results"]
@@ -423,12 +423,12 @@ def test_the_command_examines_the_embedded_judge_offline(bench, tmp_path, capsys
 
 def test_an_exam_that_nobody_answers_says_so(bench, tmp_path, capsys):
     words = ["judge", "exam", str(bench), "--judge", "server/x", "--base-url", "http://127.0.0.1:9/v1"]
-    assert enter([*words, "--out", str(tmp_path / "e"), "--patience", "0"]) == 3
-    assert enter(["judge", "exam", str(bench), str(tmp_path), "--judge", "baseline/rules"]) == 2
+    assert run_command([*words, "--out", str(tmp_path / "e"), "--patience", "0"]) == 3
+    assert run_command(["judge", "exam", str(bench), str(tmp_path), "--judge", "baseline/rules"]) == 2
     assert "one benchmark, not from 2" in capsys.readouterr().err
     run = judged_run(write_expert_benchmark(tmp_path / "other", cases=3), tmp_path)
     words = ["judge", "exam", str(bench), str(run), "--judge", "baseline/rules", "--items", "2"]
-    assert enter([*words, "--out", str(tmp_path / "f")]) == 2
+    assert run_command([*words, "--out", str(tmp_path / "f")]) == 2
     assert "from different benchmarks" in capsys.readouterr().err
     assert not (run / "exams.json").exists()
 
@@ -444,5 +444,5 @@ def test_the_parent_command_keeps_its_own_arguments(tmp_path):
 def test_sheets_of_an_exam_are_kept_as_they_were_asked(bench, tmp_path):
     sit(bench, tmp_path / "exam", what=("omissions",))
     assert read_sheets(tmp_path / "exam") == make(bench)
-    order = JudgeOrder(run=judged_run(bench, tmp_path), judges=("baseline/rules",))
+    order = JudgeSpec(run=judged_run(bench, tmp_path), judges=("baseline/rules",))
     assert judge_run(order).calls_made > 0

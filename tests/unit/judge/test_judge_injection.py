@@ -12,9 +12,9 @@ from medthink.judge.judged import read_judgements
 from medthink.judge.judgement import Evidence
 from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import split_prompt, verdict_prompt
-from medthink.judge.session import JudgeOrder, judge_run
-from medthink.judge.units import Source, UnitSet, unit_set
-from medthink.workflow.forms import Fault, FormPrompt
+from medthink.judge.session import JudgeSpec, judge_run
+from medthink.judge.units import UnitSet, UnitSource, unit_set
+from medthink.workflow.forms import FormPrompt, ReplyFault
 from medthink.workflow.sentences import Span
 
 PAYLOADS = [json.loads(line) for line in (Path(__file__).parent / "injections.jsonl").read_text().splitlines()]
@@ -25,9 +25,9 @@ TOKENS = ("<|", "|>", "</", "[INST]", "[/INST]", "<<SYS>>", "<start_of_turn>", "
 EVIDENCE = Evidence(history="Pain.", findings="A mass.")
 
 
-def units_of(text: str, *, what: str = "steps") -> tuple[UnitSet, Source]:
+def units_of(text: str, *, what: str = "steps") -> tuple[UnitSet, UnitSource]:
     """A text that is one unit, its words untouched."""
-    source = Source(run="r", case=1, sample=0, what=what, parts={"rationale": text})
+    source = UnitSource(run="r", case=1, sample=0, what=what, parts={"rationale": text})
     return unit_set(source, [source.unit("rationale", Span(0, len(text)))], splitter="sentences"), source
 
 
@@ -37,8 +37,8 @@ def prompt_about(text: str, *, what: str = "steps", evidence: Evidence = EVIDENC
     return verdict_prompt(units, evidence, source)
 
 
-def source_of(case: int, text: str) -> Source:
-    return Source(run="r", case=case, sample=0, what="steps", parts={"rationale": text})
+def source_of(case: int, text: str) -> UnitSource:
+    return UnitSource(run="r", case=case, sample=0, what="steps", parts={"rationale": text})
 
 
 def words(prompt: FormPrompt) -> str:
@@ -79,7 +79,7 @@ def test_a_payload_in_the_case_itself_stays_inside_too():
 
 def test_a_payload_in_a_rationale_to_be_cut_stays_inside_too():
     def cut(text):
-        return split_prompt(Source(run="r", case=1, sample=0, what="steps", parts={"rationale": text}))
+        return split_prompt(UnitSource(run="r", case=1, sample=0, what="steps", parts={"rationale": text}))
 
     clean = outside(cut("The lesion is small."))
     for text in TEXTS:
@@ -125,7 +125,7 @@ def test_what_a_judge_repeats_of_a_payload_is_not_sent_back_as_our_own_words():
         for change in ({"factual": text}, {"id": text}, {"rests_on": [text]}, {text: 1}, {"error_types": [text]}):
             reply = json.dumps({"call": prompt.call, "verdicts": [step_verdict(unit, **change)]})
             fault = KINDS["steps"].read_reply(reply, prompt.call, units, EVIDENCE.names())
-            assert isinstance(fault, Fault)
+            assert isinstance(fault, ReplyFault)
             assert text not in fault.complaint
 
 
@@ -141,7 +141,7 @@ def test_a_judge_that_obeys_whatever_is_unfenced_still_finds_every_wrong_step(tm
         return json.dumps({"call": nonce, "verdicts": verdicts})
 
     with JudgeServer(obey) as server:
-        judge_run(JudgeOrder(run=run, judges=("server/obedient",), base_urls=(server.url,), splitter="sentences"))
+        judge_run(JudgeSpec(run=run, judges=("server/obedient",), base_urls=(server.url,), splitter="sentences"))
     rows = read_judgements(run)
     judged = [row for row in rows if row.state == "ok"]
     assert len(rows) == len(TEXTS)

@@ -13,7 +13,7 @@ from pathlib import Path
 import medthink
 from expert_benchmark import write_expert_benchmark
 from medthink.runs.manifest import RunSpec
-from medthink.runs.session import carry_out
+from medthink.runs.session import run_session
 
 TOY = Path(__file__).parents[2] / "support/toy_kind"
 LINES = {
@@ -57,7 +57,9 @@ def test_a_new_kind_is_one_module_one_prompt_and_one_line(tmp_path):
         text = text.replace(line, added + line)
     registry.write_text(text)
     run = tmp_path / "run"
-    carry_out(RunSpec(benchmark=write_expert_benchmark(tmp_path / "bench", cases=4), model="baseline/random", out=run))
+    run_session(
+        RunSpec(benchmark=write_expert_benchmark(tmp_path / "bench", cases=4), model="baseline/random", out=run)
+    )
     path = run / "predictions.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     rationale = {"prediction_rationale": "There is a mass. It may grow."}

@@ -8,7 +8,7 @@ import pytest
 
 from judge_server import JudgeServer, judge_well, list_well, read_request, request_text
 from judged_run import make_run, rewrite
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.core.errors import DataError
 from medthink.core.tables import read_table
 from medthink.judge.decisive import (
@@ -21,15 +21,15 @@ from medthink.judge.decisive import (
 )
 from medthink.judge.judged import load_judged, read_judgements, score_judged
 from medthink.judge.judgement import Unjudged
-from medthink.judge.session import JudgeOrder, judge_run
+from medthink.judge.session import JudgeSpec, judge_run
 from medthink.judge.units import read_units
 from medthink.readers.assignment import ReadingPlan, sheets_of_run
 from medthink.readers.lists import write_lists
 from medthink.runs.manifest import RunSpec
 from medthink.runs.run import Run
-from medthink.runs.session import carry_out
+from medthink.runs.session import run_session
 from medthink.workflow.condition import Condition
-from medthink.workflow.forms import Fault
+from medthink.workflow.forms import ReplyFault
 from small_benchmark import write_benchmark
 
 FIRST = "sign WITHHELD findings 100"
@@ -37,7 +37,7 @@ FIRST = "sign WITHHELD findings 100"
 
 def order(run, server=None, **changes):
     fields = {"run": run, "judges": ("server/a",), "what": ("omissions",), "splitter": "sentences"}
-    return JudgeOrder(**(fields | {"base_urls": (server.url,) if server else ()} | changes))
+    return JudgeSpec(**(fields | {"base_urls": (server.url,) if server else ()} | changes))
 
 
 def scores_of(run):
@@ -109,7 +109,7 @@ def test_findings_on_images_that_the_author_was_not_shown_are_apart_and_nobody_i
     bench = write_benchmark(tmp_path / "bench", cases=1, images=3)
     run = tmp_path / "run"
     condition = Condition(image_share=Fraction(1, 3))
-    carry_out(RunSpec(benchmark=bench, model="baseline/random", out=run, condition=condition))
+    run_session(RunSpec(benchmark=bench, model="baseline/random", out=run, condition=condition))
     rewrite(run, [{"prediction_rationale": "The mass is large."}])
     with JudgeServer(judge_well) as server:
         judge_run(order(run, server))
@@ -145,8 +145,8 @@ def test_a_list_that_does_not_quote_the_expert_is_refused(change, problem, tmp_p
 
     assert check(good) == (DecisiveFinding("mass"), DecisiveFinding("other"))
     fault = check([good[0] | change, good[1]])
-    assert isinstance(fault, Fault) and problem in fault.complaint
-    assert isinstance(check(good[:1]), Fault)
+    assert isinstance(fault, ReplyFault) and problem in fault.complaint
+    assert isinstance(check(good[:1]), ReplyFault)
 
 
 def test_a_model_that_cannot_make_a_list_leaves_it_to_the_rules(tmp_path):
@@ -170,7 +170,7 @@ def test_a_list_whose_call_failed_is_made_in_the_next_session(tmp_path, monkeypa
 
     with JudgeServer(judge_well) as server:
         with monkeypatch.context() as broken:
-            broken.setattr("medthink.judge.segmentation.Lister._list", fail)
+            broken.setattr("medthink.judge.segmentation.DecisiveListMaker._list", fail)
             judge_run(order(run, server))
         assert [(row.state, row.why) for row in read_judgements(run)] == [("unjudged", "unsplit")]
         assert not (run / "decisive.jsonl").exists()
@@ -193,6 +193,6 @@ def test_rules_list_what_the_discussion_takes_up(tmp_path):
 
 def test_the_embedded_judge_takes_the_whole_path(tmp_path, capsys):
     run = make_run(tmp_path, cases=2)
-    assert enter(["judge", str(run), "--judge", "baseline/rules", "--what", "steps,omissions"]) == 0
+    assert run_command(["judge", str(run), "--judge", "baseline/rules", "--what", "steps,omissions"]) == 0
     shown = capsys.readouterr().out
     assert "Omissions · baseline/rules" in shown and "Decisive findings" in shown

@@ -8,11 +8,11 @@ import pytest
 
 from judge_server import JudgeServer, judge_well, read_request, request_text
 from judged_run import make_run, rewrite
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.core.errors import UsageError
 from medthink.judge.judged import load_judged, score_judged
 from medthink.judge.kinds.preference import is_flip
-from medthink.judge.session import JudgeOrder, judge_run
+from medthink.judge.session import JudgeSpec, judge_run
 from medthink.report.judged import judged_markup, score_judgements
 from medthink.report.runs import group_entries, load_entries
 from medthink.runs.run import Run
@@ -39,7 +39,7 @@ def runs(tmp_path):
 
 def judge(run, *others, answer=judge_well, **changes):
     with JudgeServer(answer) as server:
-        judge_run(JudgeOrder(run=run, judges=("server/j",), base_urls=(server.url,), against=others, **changes))
+        judge_run(JudgeSpec(run=run, judges=("server/j",), base_urls=(server.url,), against=others, **changes))
         return server.bodies
 
 
@@ -90,7 +90,7 @@ def test_other_benchmarks_the_same_run_and_one_run_alone_are_refused(runs, tmp_p
     with pytest.raises(UsageError, match="is the same run"):
         judge(runs[0], runs[0])
     with pytest.raises(UsageError, match="would judge itself"):
-        judge_run(JudgeOrder(run=runs[0], judges=("server/m1",), against=(runs[1],)))
+        judge_run(JudgeSpec(run=runs[0], judges=("server/m1",), against=(runs[1],)))
 
 
 def test_the_report_ranks_runs_by_preference_with_ranges(runs):
@@ -104,7 +104,7 @@ def test_the_report_ranks_runs_by_preference_with_ranges(runs):
 
 def test_the_embedded_judge_compares_findings(runs, capsys):
     words = ["judge", str(runs[0]), "--judge", "baseline/rules", "--against", str(runs[1])]
-    assert enter(words) == 0
+    assert run_command(words) == 0
     assert "Preferences · baseline/rules" in capsys.readouterr().out
 
 

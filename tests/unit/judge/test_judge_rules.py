@@ -13,7 +13,7 @@ from medthink.judge.judgement import SIGHTS, Evidence, parse_sight
 from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import prompt_version, verdict_prompt
 from medthink.judge.rubric import DIMENSIONS, ERROR_TYPES, SECTIONS, SEVERITIES, SUPPORTS, WEIGHTS, load_rubric
-from medthink.judge.units import Source, split_source
+from medthink.judge.units import UnitSource, split_source
 from medthink.models.request import Request
 from medthink.runs.calls.forms import RulesAnswerer
 from medthink.workflow.forms import PromptFiles
@@ -26,7 +26,7 @@ EVIDENCE = Evidence(
 
 
 def judge(text: str, what: str = "steps"):
-    source = Source(run="r", case=1, sample=0, what=what, parts={"rationale": text})
+    source = UnitSource(run="r", case=1, sample=0, what=what, parts={"rationale": text})
     units = split_source(source)
     prompt = verdict_prompt(units, EVIDENCE, source)
     reply = asyncio.run(RulesAnswerer().answer(prompt, Request(parts=()), lambda _: None))
@@ -86,7 +86,7 @@ def test_the_rubric_has_a_meaning_for_every_word_and_an_example_for_every_level(
     ],
 )
 def test_every_prompt_carries_its_part_of_the_rubric(what, sections):
-    source = Source(run="r", case=1, sample=0, what=what, parts={"background": "So."})
+    source = UnitSource(run="r", case=1, sample=0, what=what, parts={"background": "So."})
     words = " ".join(part for part in verdict_prompt(split_source(source), EVIDENCE, source).parts)
     for name in SECTIONS:
         assert (load_rubric().section(name) in words) == (name in sections)
@@ -112,7 +112,7 @@ def test_a_word_changed_in_the_rubric_or_in_a_prompt_is_another_version(monkeypa
 
 def test_the_whole_text_is_shown_with_every_unit_marked_and_the_answer_beside_it():
     text = "First, the mass is large. It «2» enhances. So it is a sarcoma."
-    source = Source(run="r", case=1, sample=0, what="steps", parts={"rationale": text}, answer="B: Sarcoma")
+    source = UnitSource(run="r", case=1, sample=0, what="steps", parts={"rationale": text}, answer="B: Sarcoma")
     units = split_source(source)
     data = read_request(" ".join(verdict_prompt(units, EVIDENCE, source).parts))[1]
     marked = data["author"]["text"]["rationale"]

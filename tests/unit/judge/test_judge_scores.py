@@ -3,18 +3,24 @@
 import msgspec
 import pytest
 
-from medthink.judge.judged import divide, merge_judgements, read_judgements, seat_panel, write_judgements
-from medthink.judge.judgement import Judgement, Setting, label_seats, name_seats
+from medthink.judge.judged import count_votes, merge_judgements, panel_judgements, read_judgements, write_judgements
+from medthink.judge.judgement import Judgement, JudgeSettings, label_judges, name_judges
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.discussion import EducationVerdict, SentenceVerdict
 from medthink.judge.kinds.findings import StatementVerdict
 from medthink.judge.kinds.step_scores import StepVerdict
 from medthink.judge.rubric import DIMENSIONS, WEIGHTS
-from medthink.judge.scores import by_seat, disagreement, majority, mean_of, measure_coverage
+from medthink.judge.scores import (
+    by_judge_config,
+    clustered_mean,
+    majority_label,
+    measure_coverage,
+    pairwise_disagreement,
+)
 from medthink.judge.units import UnitSet
 from medthink.stats import mean_interval, rate_interval
 
-SETTING = Setting(sees=("history",))
+SETTING = JudgeSettings(sees=("history",))
 
 
 def step(number: int, factual: str = "supported", *types: str, critical: bool = False) -> StepVerdict:
@@ -164,27 +170,27 @@ def test_seats_differ_by_judge_setting_and_prompt():
         judged(1),
         judged(1, judge="openai/b"),
         judged(1, prompt="q"),
-        judged(1, setting=Setting(sees=("history", "images"))),
+        judged(1, setting=JudgeSettings(sees=("history", "images"))),
         judged(2),
     ]
-    assert sorted(len(group) for group in by_seat(rows, "steps").values()) == [1, 1, 1, 2]
+    assert sorted(len(group) for group in by_judge_config(rows, "steps").values()) == [1, 1, 1, 2]
     assert len(merge_judgements(rows[:3], rows[3:])) == 5, "judgements of two seats took each other's place"
-    short = Setting(sees=("history",), max_tokens=9)
-    assert len(set(name_seats(label_seats([rows[0], judged(1, setting=short)])).values())) == 2
+    short = JudgeSettings(sees=("history",), max_tokens=9)
+    assert len(set(name_judges(label_judges([rows[0], judged(1, setting=short)])).values())) == 2
 
 
 def test_a_seat_states_what_was_really_attached():
-    seeing = Setting(sees=("history", "images"))
+    seeing = JudgeSettings(sees=("history", "images"))
 
     def label(*images, setting=seeing, **changes):
         rows = [judged(case, setting=setting, images=count, **changes) for case, count in enumerate(images, start=1)]
-        (one,) = label_seats(rows).values()
+        (one,) = label_judges(rows).values()
         return one
 
     assert label(3, 1) == "openai/a · with images"
     assert label(3, 0, 2) == "openai/a · images attached to 2 of 3"
     assert label(0, 0) == "openai/a · images attached to 0 of 2"
-    assert label(0, 0, setting=Setting(sees=("history",))) == "openai/a · without images"
+    assert label(0, 0, setting=JudgeSettings(sees=("history",))) == "openai/a · without images"
     assert label(None, None) == "openai/a · with images", "no model was asked"
     assert label(3, judge="panel") == "panel", "its judges say what each of them saw"
     rows = [judged(1, step(1), setting=seeing, images=2), judged(2, step(1), setting=seeing, images=0)]
@@ -193,37 +199,37 @@ def test_a_seat_states_what_was_really_attached():
 
 
 def test_a_majority_is_more_than_half():
-    assert majority(["a", "a", "b"]) == "a"
-    assert majority(["a", "b"]) is None
-    assert majority([]) is None
-    assert majority([False, False, True]) is False
-    assert disagreement(["a", "a", "b"]) == pytest.approx(2 / 3)
+    assert majority_label(["a", "a", "b"]) == "a"
+    assert majority_label(["a", "b"]) is None
+    assert majority_label([]) is None
+    assert majority_label([False, False, True]) is False
+    assert pairwise_disagreement(["a", "a", "b"]) == pytest.approx(2 / 3)
 
 
 def test_the_panel_votes_unit_by_unit_and_is_unjudged_where_it_is_divided():
     wrong = step(1, "contradicted", "reasoning", critical=True)
     three = [judged(1, wrong, judge="a/x"), judged(1, wrong, judge="a/y"), judged(1, step(1), judge="a/z")]
-    (row,) = seat_panel(three)
+    (row,) = panel_judgements(three)
     assert (row.state, row.verdicts[0].factual, row.verdicts[0].error_types) == ("ok", "contradicted", ("reasoning",))
-    (split,) = divide(three)
+    (split,) = count_votes(three)
     assert (split.majority, split.judgements) == ("contradicted", 3)
     assert split.disagreement == pytest.approx(2 / 3)
-    (row,) = seat_panel(three[1:])
+    (row,) = panel_judgements(three[1:])
     assert (row.state, row.why, row.ties) == ("unjudged", "no_majority", ("u1",))
 
 
 def test_a_tie_is_a_state_of_its_unit_and_takes_nothing_from_the_others():
     wrong = step(1, "contradicted", "reasoning")
-    (row,) = seat_panel([judged(1, wrong, step(2), judge="a/x"), judged(1, step(1), step(2), judge="a/y")])
+    (row,) = panel_judgements([judged(1, wrong, step(2), judge="a/x"), judged(1, step(1), step(2), judge="a/y")])
     assert (row.state, row.ties, [one.id for one in row.verdicts]) == ("ok", ("u1",), ["u2"])
 
 
 def test_a_panel_needs_two_voices_and_a_quorum():
     failed = [judged(case, judge="a/y", state="unjudged", why="failed") for case in (1, 2)]
     alone = [judged(case, step(1), judge="a/x") for case in (1, 2)]
-    assert seat_panel([*alone, *failed]) == [], "a member that failed everywhere makes no panel"
+    assert panel_judgements([*alone, *failed]) == [], "a member that failed everywhere makes no panel"
     rows = [*alone, failed[0], judged(2, step(1), judge="a/y")]
-    assert [(row.state, row.why) for row in seat_panel(rows)] == [("unjudged", "no_quorum"), ("ok", None)]
+    assert [(row.state, row.why) for row in panel_judgements(rows)] == [("unjudged", "no_quorum"), ("ok", None)]
 
 
 def test_significant_and_dangerous_errors_could_harm_and_decisive_and_contributory_steps_are_critical():
@@ -245,9 +251,9 @@ def test_half_of_the_voices_are_no_quorum():
     rows = [judged(1, step(1), judge=f"a/{name}") for name in "wxyz"]
     rows += [judged(2, step(1), judge=f"a/{name}") for name in "wx"]
     rows += [judged(2, judge=f"a/{name}", state="unjudged", why="failed") for name in "yz"]
-    assert [(row.state, row.why) for row in seat_panel(rows)] == [("ok", None), ("unjudged", "no_quorum")]
+    assert [(row.state, row.why) for row in panel_judgements(rows)] == [("ok", None), ("unjudged", "no_quorum")]
     rows[-2] = judged(2, step(1), judge="a/y")
-    assert [row.state for row in seat_panel(rows)] == ["ok", "ok"], "three of four are more than half"
+    assert [row.state for row in panel_judgements(rows)] == ["ok", "ok"], "three of four are more than half"
 
 
 def test_a_tie_leaves_open_what_it_might_change_and_nothing_else():
@@ -268,26 +274,26 @@ def test_a_tie_leaves_open_what_it_might_change_and_nothing_else():
 
 
 def test_one_model_at_two_settings_or_under_two_names_is_one_voice():
-    other = {"setting": Setting(sees=("history", "images"))}
-    assert seat_panel([judged(1, step(1)), judged(1, step(1), **other)]) == []
-    assert seat_panel([judged(1, step(1), model="gpt-5"), judged(1, step(1), judge="b/x", model="gpt-5")]) == []
+    other = {"setting": JudgeSettings(sees=("history", "images"))}
+    assert panel_judgements([judged(1, step(1)), judged(1, step(1), **other)]) == []
+    assert panel_judgements([judged(1, step(1), model="gpt-5"), judged(1, step(1), judge="b/x", model="gpt-5")]) == []
     wrong = step(1, "contradicted", "reasoning")
     rows = [judged(1, wrong), judged(1, wrong, **other), *(judged(1, step(1), judge=f"b/{k}") for k in "xy")]
-    assert seat_panel(rows)[0].verdicts[0].factual == "supported", "two against one"
+    assert panel_judgements(rows)[0].verdicts[0].factual == "supported", "two against one"
 
 
 def test_a_judge_that_was_asked_more_often_has_no_more_votes():
     wrong = step(1, "contradicted", "reasoning")
     often = [judged(1, wrong, judge="a/x", repeat=repeat) for repeat in range(5)]
-    (row,) = seat_panel([*often, judged(1, step(1), judge="a/y"), judged(1, step(1), judge="a/z")])
+    (row,) = panel_judgements([*often, judged(1, step(1), judge="a/y"), judged(1, step(1), judge="a/z")])
     assert (row.state, row.verdicts[0].factual, row.tries) == ("ok", "supported", 3)
 
 
 def test_the_panel_is_one_seat_where_a_judge_has_judged_fewer_predictions():
-    seeing = {"judge": "a/y", "setting": Setting(sees=("history", "images")), "prompt": "q"}
+    seeing = {"judge": "a/y", "setting": JudgeSettings(sees=("history", "images")), "prompt": "q"}
     rows = [judged(1, step(1), judge="a/x"), judged(1, step(1), **seeing), judged(2, step(1), judge="a/x")]
-    seated = seat_panel(rows)
-    (seat,) = by_seat(seated, "steps")
+    seated = panel_judgements(rows)
+    (seat,) = by_judge_config(seated, "steps")
     assert [row.why for row in seated] == [None, "no_quorum"]
     assert (seat.judge, seat.setting.sees) == ("panel", ("history", "images"))
 
@@ -295,21 +301,21 @@ def test_the_panel_is_one_seat_where_a_judge_has_judged_fewer_predictions():
 def test_types_without_a_majority_keep_the_one_named_most():
     a = judged(1, step(1, "contradicted", "medical_knowledge"), judge="a/x")
     b = judged(1, step(1, "contradicted", "reasoning"), judge="a/y")
-    (row,) = seat_panel([a, b])
+    (row,) = panel_judgements([a, b])
     assert row.verdicts[0].error_types == ("reasoning",)
     outvoted = judged(1, step(1, "unverifiable", "medical_knowledge"), judge="a/z")
-    (row,) = seat_panel([a, b, outvoted])
+    (row,) = panel_judgements([a, b, outvoted])
     assert (row.verdicts[0].factual, row.verdicts[0].error_types) == ("contradicted", ("reasoning",))
 
 
 def test_on_a_scale_the_panel_takes_the_lower_middle_and_it_has_nothing_to_say_of_nothing():
-    (row,) = seat_panel([judged(1, step(1, critical=True), judge="a/x"), judged(1, step(1), judge="a/y")])
+    (row,) = panel_judgements([judged(1, step(1, critical=True), judge="a/x"), judged(1, step(1), judge="a/y")])
     assert (row.verdicts[0].weight, row.verdicts[0].critical) == ("incidental", False)
     judges = ("a/x", "a/y")
     rows = [judged(1, step(1), judge=name) for name in judges] + [
         judged(2, judge=one, state="absent") for one in judges
     ]
-    assert [row.state for row in seat_panel(rows)] == ["ok", "absent"]
+    assert [row.state for row in panel_judgements(rows)] == ["ok", "absent"]
 
 
 def test_the_panel_on_discussions_is_the_majority_of_labels_and_the_middle_score():
@@ -319,12 +325,12 @@ def test_the_panel_on_discussions_is_the_majority_of_labels_and_the_middle_score
         return judged(1, verdict, *education, what="discussion", judge=judge)
 
     three = [discussed("a/x", "correct", 2), discussed("a/y", "incorrect", 0), discussed("a/z", "incorrect", 1)]
-    (row,) = seat_panel(three)
+    (row,) = panel_judgements(three)
     assert row.verdicts[0].label == "incorrect"
     assert {one.score for one in row.verdicts[1:]} == {1}
-    (row,) = seat_panel([three[0], discussed("a/w", "correct", 1)])
+    (row,) = panel_judgements([three[0], discussed("a/w", "correct", 1)])
     assert {one.score for one in row.verdicts[1:]} == {1}, "the lower one of two"
-    assert [one.id for one in seat_panel(three[:2])[0].verdicts] == list(DIMENSIONS), "a score has a middle"
+    assert [one.id for one in panel_judgements(three[:2])[0].verdicts] == list(DIMENSIONS), "a score has a middle"
 
 
 def test_the_panel_on_findings_is_the_majority_of_support():
@@ -333,17 +339,17 @@ def test_the_panel_on_findings_is_the_majority_of_support():
         return judged(1, verdict, what="findings", judge=judge)
 
     three = [found("a/x", "unverifiable"), found("a/y", "supported"), found("a/z", "supported")]
-    assert seat_panel(three)[0].verdicts[0].support == "supported"
-    assert seat_panel(three[:2])[0].why == "no_majority"
+    assert panel_judgements(three)[0].verdicts[0].support == "supported"
+    assert panel_judgements(three[:2])[0].why == "no_majority"
 
 
 def test_the_embedded_judge_and_the_unjudged_have_no_vote():
     rules = judged(1, step(1, "contradicted", "reasoning"), judge="baseline/rules")
     silent = judged(1, judge="a/y", state="unjudged", why="failed")
-    (row,) = seat_panel([rules, silent, *(judged(1, step(1), judge=f"a/{name}") for name in "xz")])
+    (row,) = panel_judgements([rules, silent, *(judged(1, step(1), judge=f"a/{name}") for name in "xz")])
     assert row.verdicts[0].factual == "supported"
-    assert seat_panel([rules, silent, judged(1, step(1), judge="a/x")]) == []
-    assert seat_panel([rules]) == []
+    assert panel_judgements([rules, silent, judged(1, step(1), judge="a/x")]) == []
+    assert panel_judgements([rules]) == []
     assert rules.seat.is_smoke_test
     assert "smoke test" in rules.seat.label()
 
@@ -354,6 +360,6 @@ def test_judgements_survive_a_round_trip(tmp_path):
 
 
 def test_the_interval_of_a_score_stays_on_its_scale():
-    found = mean_of([(case, 2 if case else 0) for case in range(4)], within=(0, 2))
+    found = clustered_mean([(case, 2 if case else 0) for case in range(4)], within=(0, 2))
     assert (found.value, found.low, found.high) == (1.5, 0, 2)
     assert mean_interval([0, 2, 2, 2]).high > 2

@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
-from medthink.judge.segmentation import SplitForm, place_steps
-from medthink.judge.units import Source, split_source
-from medthink.workflow.forms import Fault
+from medthink.judge.segmentation import SplitForm, align_steps
+from medthink.judge.units import UnitSource, split_source
+from medthink.workflow.forms import ReplyFault
 from medthink.workflow.sentences import split_clauses, split_sentences
 
 CASES = [
@@ -54,9 +54,9 @@ def test_sentences(text, expected):
 
 
 def place(text: str, *steps: str):
-    return place_steps(
+    return align_steps(
         SplitForm("call", steps),
-        Source(run="r", case=1, sample=0, what="steps", parts={"rationale": text}, max_units=15),
+        UnitSource(run="r", case=1, sample=0, what="steps", parts={"rationale": text}, max_units=15),
     )
 
 
@@ -86,7 +86,7 @@ def test_long_sentences_are_cut_between_clauses_and_lose_no_negation():
 
 
 def test_too_many_clauses_leave_sentences():
-    source = Source(run="r", case=1, sample=0, what="steps", parts={"rationale": LONG}, is_cut_by_model=True)
+    source = UnitSource(run="r", case=1, sample=0, what="steps", parts={"rationale": LONG}, is_cut_by_model=True)
     assert len(split_source(source).units) == 4
     few = msgspec.structs.replace(source, max_units=3)
     assert [unit.text for unit in split_source(few).units] == [LONG]
@@ -124,7 +124,7 @@ def test_a_lightly_reworded_step_still_shows_the_text_itself():
 )
 def test_a_step_that_drops_or_changes_what_is_said_is_refused_and_the_message_repeats_nothing(step, problem):
     fault = place("No effusion in the left lung of 3 cm is possible.", step)
-    assert isinstance(fault, Fault)
+    assert isinstance(fault, ReplyFault)
     assert problem in fault.complaint
     assert "effusion" not in fault.complaint
 
@@ -148,5 +148,5 @@ def test_the_same_words_twice_are_two_steps_at_two_places():
 )
 def test_a_cut_that_is_not_the_text_is_refused(steps, problem):
     fault = place("The mass is large, and it enhances.", *steps)
-    assert isinstance(fault, Fault)
+    assert isinstance(fault, ReplyFault)
     assert problem in fault.complaint

@@ -12,23 +12,21 @@ from judge_server import JudgeServer, judge_well, read_request, request_text, st
 from judged_run import RATIONALE, SUMMARY, make_discussions, make_run, rewrite
 from ledger_rows import read_rows
 from medthink.core.errors import DataError, Declined, LedgerError, OutsideError, UsageError
-from medthink.judge.judged import divisions, load_judged, read_judgements, score_judged, write_judgements
+from medthink.judge.judged import load_judged, panel_votes, read_judgements, score_judged, write_judgements
 from medthink.judge.judgement import DEFAULT_SIGHT, SIGHTS
-from medthink.judge.session import JudgeOrder, JudgeSession, judge_run
-from medthink.judge.units import Source, read_units, split_source
-from medthink.runs.ledger.lock import hold
+from medthink.judge.session import JudgeSession, JudgeSpec, judge_run
+from medthink.judge.units import UnitSource, read_units, split_source
+from medthink.runs.ledger.lock import lock_run
 from medthink.runs.manifest import RunSpec
 from medthink.runs.run import Run
-from medthink.runs.session import carry_out
+from medthink.runs.session import run_session
 from medthink.workflow.condition import Condition
 from small_benchmark import picture, write_benchmark
 
 
-def order(run: Path, server: JudgeServer | None = None, **changes) -> JudgeOrder:
+def order(run: Path, server: JudgeServer | None = None, **changes) -> JudgeSpec:
     urls = (server.url,) if server else ()
-    return JudgeOrder(
-        **({"run": run, "judges": ("server/good",), "base_urls": urls, "splitter": "sentences"} | changes)
-    )
+    return JudgeSpec(**({"run": run, "judges": ("server/good",), "base_urls": urls, "splitter": "sentences"} | changes))
 
 
 def files(run: Path) -> dict[str, bytes]:
@@ -90,7 +88,7 @@ def test_what_earlier_sessions_of_judging_cost_counts(tmp_path):
 
 def test_two_processes_do_not_judge_one_run(tmp_path):
     run = make_run(tmp_path)
-    with hold(run), pytest.raises(LedgerError, match="in use by process"):
+    with lock_run(run), pytest.raises(LedgerError, match="in use by process"):
         judge_run(order(run, judges=("baseline/rules",)))
 
 
@@ -123,7 +121,7 @@ def test_how_far_judges_differ_is_told_unit_by_unit(tmp_path):
         judge_run(order(run, mild, judges=("server/two",), repeats=2))
     judge_run(order(run, judges=("baseline/rules",)))
     judged = load_judged(run, Run.open(run).cases())
-    for units in divisions(judged).values():
+    for units in panel_votes(judged).values():
         assert [one.disagreement for one in units] == [0.0, 1.0, 0.0]
     scores = score_judged(judged, {})
     assert scores.disagreement["steps"].value == pytest.approx(1 / 3)
@@ -161,7 +159,7 @@ def test_no_request_to_a_judge_names_the_model_the_condition_or_the_case(tmp_pat
     bench = write_benchmark(tmp_path / "bench", cases=2, images=2)
     run = tmp_path / "CANARY-run"
     condition = Condition(image_order="reversed", option_order="seeded", model_seed=7654, seed=31337)
-    carry_out(RunSpec(benchmark=bench, model="baseline/random", out=run, condition=condition))
+    run_session(RunSpec(benchmark=bench, model="baseline/random", out=run, condition=condition))
     rewrite(run, [{"prediction_rationale": RATIONALE}] * 2)
     hidden = ["CANARY", "baseline", "random", "reversed", "seeded", "7654", "31337", "Case number", "case001", "i100x"]
     with JudgeServer(judge_well) as server:
@@ -218,7 +216,7 @@ def test_the_judge_cuts_the_steps_itself_and_all_later_judges_keep_its_cut(tmp_p
 def test_a_judge_sees_the_whole_case_numbered_as_the_judged_model_saw_it(tmp_path):
     bench = write_benchmark(tmp_path / "bench", cases=1, images=3)
     condition = Condition(image_share=Fraction(2, 3), image_order="reversed", option_order=1)
-    carry_out(RunSpec(benchmark=bench, model="baseline/random", out=tmp_path / "run", condition=condition))
+    run_session(RunSpec(benchmark=bench, model="baseline/random", out=tmp_path / "run", condition=condition))
     rewrite(tmp_path / "run", [{"prediction_rationale": RATIONALE}])
     with JudgeServer(judge_well) as server:
         (row,) = judge_run(order(tmp_path / "run", server, sees=SIGHTS)).judgements
@@ -238,7 +236,7 @@ def test_the_evidence_does_not_depend_on_what_the_judged_model_was_shown(tmp_pat
     for share in (Fraction(0), Fraction(1)):
         run = tmp_path / f"run{share}"
         condition = Condition(image_share=share)
-        carry_out(RunSpec(benchmark=bench, model="baseline/random", out=run, condition=condition))
+        run_session(RunSpec(benchmark=bench, model="baseline/random", out=run, condition=condition))
         rewrite(run, [{"prediction_rationale": RATIONALE}])
         with JudgeServer(judge_well) as server:
             (row,) = judge_run(order(run, server, sees=SIGHTS)).judgements
@@ -285,7 +283,7 @@ def test_more_than_fifteen_steps_are_a_state_and_not_a_cut(tmp_path):
     assert (many.state, many.why, many.verdicts) == ("unjudged", "too_many", ())
     assert fine.state == "ok"
     texts = {"background": "It is so. " * 121}
-    assert split_source(Source(run="r", case=1, sample=0, what="discussion", parts=texts)).state == "too_many"
+    assert split_source(UnitSource(run="r", case=1, sample=0, what="discussion", parts=texts)).state == "too_many"
 
 
 def test_an_answer_without_words_is_nothing_to_judge_and_not_sound(tmp_path):
@@ -368,7 +366,7 @@ def test_nothing_to_judge_another_benchmark_and_swapped_images_are_refused(tmp_p
         judge_run(order(run, judges=("baseline/longest",)))
     swapped = tmp_path / "swapped"
     condition = Condition(swap_images=True)
-    carry_out(RunSpec(benchmark=tmp_path / "bench", model="baseline/random", out=swapped, condition=condition))
+    run_session(RunSpec(benchmark=tmp_path / "bench", model="baseline/random", out=swapped, condition=condition))
     with pytest.raises(UsageError, match="images of other cases"):
         judge_run(order(swapped, judges=("baseline/rules",)))
     rows = (tmp_path / "bench/test.jsonl").read_text()
@@ -401,7 +399,7 @@ def test_a_broken_image_leaves_its_case_alone_unjudged_until_it_is_mended(tmp_pa
     broken = bench / "images/case00101/i101x2.jpg"
     broken.write_bytes(b"no picture")
     # The model is shown one image of the two, the judge both.
-    carry_out(
+    run_session(
         RunSpec(benchmark=bench, model="baseline/random", out=tmp_path / "run", condition=Condition(image_share=0.0))
     )
     rewrite(tmp_path / "run", [{"prediction_rationale": RATIONALE, "state": "ok"}] * 3)

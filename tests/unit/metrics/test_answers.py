@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from medthink.metrics.answers import (
     STATES,
     GradedAnswer,
-    agreement,
+    answer_agreement,
     case_accuracies,
     count_answers,
-    majority,
+    majority_answer,
     summarise_repeats,
 )
 
@@ -31,7 +31,7 @@ def test_headline_counts_what_is_not_ok_as_wrong() -> None:
 
 def test_a_letter_on_a_failed_outcome_is_not_an_answer() -> None:
     assert count_answers([GradedAnswer("truncated", "A", "A")]).right == 0
-    assert majority([GradedAnswer("truncated", "A", "A"), ok("B")]) == "B"
+    assert majority_answer([GradedAnswer("truncated", "A", "A"), ok("B")]) == "B"
 
 
 def test_nothing_is_unknown_not_zero() -> None:
@@ -58,9 +58,9 @@ def test_repeats() -> None:
 
 
 def test_one_outcome_says_nothing_of_consistency() -> None:
-    assert agreement([ok("A")]) is None
-    assert agreement([ok("B"), ok("B")]) == 1
-    assert agreement([no("failed"), no("failed")]) == 0
+    assert answer_agreement([ok("A")]) is None
+    assert answer_agreement([ok("B"), ok("B")]) == 1
+    assert answer_agreement([no("failed"), no("failed")]) == 0
 
 
 outcomes = st.lists(

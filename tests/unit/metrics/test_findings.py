@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from medthink.metrics.findings import VERSION, Statement, compare_findings, extract_statements, read_lexicon
 from medthink.metrics.findings.agreement import FINDING_VALUES
-from medthink.metrics.findings.lexicon import fold_word, is_english
+from medthink.metrics.findings.lexicon import is_english, lexicon_form
 from medthink.metrics.words import normalise_spelling
 
 HERE = Path(__file__).parent
@@ -117,7 +117,7 @@ def test_no_phrase_of_the_lexicon_means_two_things() -> None:
             for name, text in names.items():
                 for phrase in text.split("|"):
                     words = normalise_spelling(phrase).split()
-                    key = tuple(words) if section in ("sides", "cues") else tuple(map(fold_word, words))
+                    key = tuple(words) if section in ("sides", "cues") else tuple(map(lexicon_form, words))
                     listed.setdefault((section in ("sides", "cues"), key), set()).add(name)
     assert {key: names for key, names in listed.items() if len(names) > 1} == {}
     assert lexicon.digest == hashlib.sha256(LEXICON.read_bytes()).hexdigest()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from medthink.metrics.answers import STATES, CallUsage, GradedAnswer, mean_of
+from medthink.metrics.answers import STATES, CallUsage, GradedAnswer, mean_of_known
 from medthink.metrics.radcliq import Components
 from medthink.metrics.registry import METRICS, Metric
 
@@ -65,7 +65,7 @@ def reversed_inputs(metric: Metric) -> tuple[Any, ...]:
 
 def one_value(metric: Metric, inputs: tuple[Any, ...]) -> float | None:
     result = metric.function(*inputs)
-    return mean_of(result).value if metric.kind in (*TEXTUAL, "components") else result
+    return mean_of_known(result).value if metric.kind in (*TEXTUAL, "components") else result
 
 
 def in_range(metric: Metric, value: float | None) -> bool:

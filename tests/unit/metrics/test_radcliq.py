@@ -20,11 +20,18 @@ from medthink.metrics.radcliq import (
 )
 from medthink.metrics.radcliq.bertscore import BertScore
 from medthink.metrics.radcliq.chexbert import CheXbert
-from medthink.metrics.radcliq.composite import Advance, Bleu2, advance_nothing
+from medthink.metrics.radcliq.composite import Advance, Bleu2, ignore_progress
 from medthink.metrics.radcliq.precomputed import AnnotatedRadGraph, read_components
 from medthink.metrics.radcliq.radgraph import RadGraph, radgraph_f1, read_annotation
 from medthink.metrics.radcliq.score import join_radcliq
-from medthink.metrics.radcliq.weights import ENVIRONMENT, Found, Missing, WeightSource, digest_weights, extract_archive
+from medthink.metrics.radcliq.weights import (
+    ENVIRONMENT,
+    FoundWeights,
+    MissingWeights,
+    WeightSource,
+    digest_weights,
+    extract_archive,
+)
 
 SHARED = Path(__file__).parents[4] / "shared" / "data" / "radcliq.json"
 
@@ -55,7 +62,7 @@ class Fixed:
         return self.reason
 
     def score(
-        self, references: Sequence[str], candidates: Sequence[str], advance: Advance = advance_nothing
+        self, references: Sequence[str], candidates: Sequence[str], advance: Advance = ignore_progress
     ) -> ComponentScores:
         assert all(text.strip() for text in (*references, *candidates))
         return ComponentScores([self.value] * len(references), self.cut)
@@ -228,12 +235,14 @@ def test_without_weights_every_model_component_says_why(component: Any, nowhere:
 
 
 def test_weights_are_looked_for_in_order(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert isinstance(WeightSource().find_model("distilroberta-base"), Missing)
+    assert isinstance(WeightSource().find_model("distilroberta-base"), MissingWeights)
     (nowhere / "env" / "distilroberta-base").mkdir(parents=True)
     monkeypatch.setenv(ENVIRONMENT, str(nowhere / "env"))
-    assert WeightSource().find_model("distilroberta-base") == Found(nowhere / "env" / "distilroberta-base", ENVIRONMENT)
+    assert WeightSource().find_model("distilroberta-base") == FoundWeights(
+        nowhere / "env" / "distilroberta-base", ENVIRONMENT
+    )
     given = WeightSource(explicit=nowhere).find_model("distilroberta-base")
-    assert given == Found(nowhere, "path given")
+    assert given == FoundWeights(nowhere, "path given")
     with pytest.raises(DataError, match="no such weights"):
         WeightSource(explicit=nowhere / "not-there").find_model("x")
 

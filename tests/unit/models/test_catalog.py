@@ -6,7 +6,7 @@ import pytest
 
 from medthink.core.errors import UsageError
 from medthink.models import ImagePart, ModelError, Request, TextPart
-from medthink.models.catalog import PROVIDERS, Key, open_model, parse_model_name, resolve_target
+from medthink.models.catalog import PROVIDERS, ApiKey, open_model, parse_model_name, resolve_target
 from medthink.models.image_limits import MB, ImageLimits, check_fits
 
 KEYS = {name: "sk-123456789" for provider in PROVIDERS.values() for name in provider.key_variables}
@@ -73,7 +73,7 @@ def test_a_password_in_a_base_url_is_refused_and_not_repeated():
 
 
 def test_a_key_does_not_show_in_any_form():
-    key = Key("sk-proj-abc/def+secret", "X")
+    key = ApiKey("sk-proj-abc/def+secret", "X")
     for text in (
         "sk-proj-abc/def+secret",
         "at sk-proj-abc/def+secret.",

@@ -12,11 +12,11 @@ from medthink.core.errors import UsageError
 from medthink.models import ImagePart, ModelError, Request, Schema, TextPart, Usage
 from medthink.models.inspect.messages import read_output
 from medthink.models.inspect.model import InspectModel
-from medthink.models.limits import Backoff, Pace
+from medthink.models.limits import Backoff, RateLimits
 from medthink.models.prices import load_prices
 from medthink.models.transport import Transport
 from medthink.runs.manifest import RunSpec
-from medthink.runs.session import carry_out
+from medthink.runs.session import run_session
 from medthink.workflow.condition import Condition
 from small_benchmark import picture, write_benchmark
 
@@ -59,7 +59,7 @@ def talk(name, asked, *, script=(), times=1, pace=8, **server):
     async def main():
         async with FaultServer(script=list(script), **server) as there:
             transport = Transport(
-                pace=Pace(concurrency=pace), backoff=Backoff(first_s=0.01, most_s=0.02), timeout_s=120.0
+                pace=RateLimits(concurrency=pace), backoff=Backoff(first_s=0.01, most_s=0.02), timeout_s=120.0
             )
             url = there.url + PATHS[name.partition("/")[0]]
             model, notes = InspectModel(name, base_urls=(url,), transport=transport), Notes()
@@ -206,7 +206,7 @@ def test_a_run_through_inspect_is_like_any_other(tmp_path):
     bench = write_benchmark(tmp_path / "bench", cases=3)
 
     def run(url, out):
-        return carry_out(
+        return run_session(
             RunSpec(benchmark=bench, model="inspect/openai/gpt-4o", out=out, base_urls=(url,), task="twi",
                     condition=Condition(max_tokens=200), prices=None)
         )  # fmt: skip

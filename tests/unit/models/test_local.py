@@ -10,7 +10,7 @@ from medthink.core.errors import UsageError
 from medthink.models import ImagePart, ModelError, Request, Schema, TextPart
 from medthink.models.local import LocalModel
 from medthink.runs.manifest import RunSpec
-from medthink.runs.session import carry_out
+from medthink.runs.session import run_session
 from medthink.workflow.condition import Condition
 from processes import finish, medthink
 from small_benchmark import write_benchmark
@@ -116,14 +116,14 @@ def test_a_run_by_a_local_model_is_like_any_other(tmp_path, folder):
         out=tmp_path / "run",
         condition=Condition(use_schema=False, max_tokens=8),
     )
-    session = carry_out(spec)
+    session = run_session(spec)
     predictions = list(session.run.predictions())
     assert [(one.state, one.prediction) for one in predictions] == [("ok", "B")] * 3
     assert all(one.tokens.output == 4 and one.latency_s > 0 for one in predictions)
     progress = session.run.manifest.progress
     assert progress.attempts == 0 and progress.unseen_replies == 0, "nothing leaves this machine"
     assert progress.reported_models == ("tiny",) and progress.image_doubts >= 0
-    assert carry_out(spec).calls_made == 0
+    assert run_session(spec).calls_made == 0
 
 
 def test_the_command_demands_no_schema_and_takes_no_server(tmp_path, folder):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medthink.models import ModelError
-from medthink.models.limits import WINDOW_S, Backoff, Endpoints, Gate, RateWindow, choose_wait_s, is_final
+from medthink.models.limits import WINDOW_S, Backoff, ConcurrencyLimit, Endpoints, RateWindow, is_final, retry_wait_s
 
 
 class Clock:
@@ -75,7 +75,7 @@ def test_a_wait_for_the_window_can_be_cancelled():
 
 def test_the_gate_halves_once_for_a_burst_and_creeps_back():
     async def scenario():
-        gate = Gate(8)
+        gate = ConcurrencyLimit(8)
         tickets = [await gate.enter() for _ in range(8)]
         for ticket in tickets:
             gate.slow_down(ticket)
@@ -98,7 +98,7 @@ def test_the_gate_never_overfills_nor_starves_under_cancellation(seed):
     chance = random.Random(seed)
 
     async def scenario():
-        gate, most, done = Gate(3), 0, 0
+        gate, most, done = ConcurrencyLimit(3), 0, 0
 
         async def work():
             nonlocal most, done
@@ -197,13 +197,13 @@ def test_all_are_sick_until_one_recovers_or_answers():
 def test_a_wait_is_bounded_jittered_and_never_shorter_than_asked(tries, asked, seed):
     backoff = Backoff(first_s=1.0, most_s=60.0)
     error = ModelError("rate_limit", "x", retry_after_s=asked)
-    wait_s = choose_wait_s(error, tries, backoff, random.Random(seed))
+    wait_s = retry_wait_s(error, tries, backoff, random.Random(seed))
     if asked is None:
         ceiling = min(60.0, 2.0 ** (tries - 1))
         assert ceiling / 2 <= wait_s <= ceiling
     else:
         assert asked <= wait_s <= 1.1 * asked + 1.0
-    others = {choose_wait_s(error, tries, backoff, random.Random(seed + n)) for n in range(1, 4)}
+    others = {retry_wait_s(error, tries, backoff, random.Random(seed + n)) for n in range(1, 4)}
     assert others != {wait_s}, "calls that were turned away together must not come back together"
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from medthink.cases.case import MODALITIES
-from medthink.cases.check.texts import contains_phrase, spell
+from medthink.cases.check.texts import contains_phrase, normalised_words
 from medthink.cases.icd import who_tree
 from medthink.phantoms.atlas import families, is_fair, option_sets
 from medthink.phantoms.painters import PAINTERS
@@ -78,6 +78,6 @@ def test_a_set_that_one_axis_decides_is_not_fair():
 def test_no_word_of_a_history_names_a_disease_of_its_family(name):
     family = families()[name]
     texts = (*family.history.complaints, *family.history.exams, *family.history.labs, *family.history.pasts)
-    spelled = [spell(text) for text in texts]
+    spelled = [normalised_words(text) for text in texts]
     for disease in family.diseases:
         assert not any(contains_phrase(text, disease.name) for text in spelled), disease.name

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from medthink.phantoms.plan import plan_case
-from medthink.phantoms.writer import make_row
+from medthink.phantoms.writer import make_phantom_row
 
 SEED = 20
 LETTERS = "ABCDE"
@@ -20,7 +20,7 @@ def plans():
 
 @pytest.fixture(scope="module")
 def rows():
-    return [make_row(SEED, number, shortcut=False) for number in range(1, 2001)]
+    return [make_phantom_row(SEED, number, shortcut=False) for number in range(1, 2001)]
 
 
 def oracle(plan, shots):
@@ -95,7 +95,7 @@ def test_a_trained_guesser_stays_at_chance(rows, with_history):
 
 
 def test_a_trained_guesser_finds_the_planted_shortcuts():
-    planted = [make_row(SEED, number, shortcut=True) for number in range(1, 601)]
+    planted = [make_phantom_row(SEED, number, shortcut=True) for number in range(1, 601)]
     assert guess(planted, with_history=False) > 0.6
     named = [
         row

@@ -9,7 +9,7 @@ from PIL import Image
 from medthink.cases.images.content import without_metadata
 from medthink.phantoms.atlas import families
 from medthink.phantoms.painters import PAINTERS, paint_jpeg
-from medthink.phantoms.painters.scene import Look
+from medthink.phantoms.painters.scene import ImageSpec
 
 VIEWS = sorted(
     (view.painter, tuple(axis.values)) for family in families().values() for axis in family.axes for view in axis.views
@@ -26,7 +26,7 @@ def features(data):
 def drawn(painter, sign, first, number):
     for at in range(first, first + number):
         rng = np.random.default_rng(at)
-        look = Look(sign, (-1, 1)[at % 2], float(rng.uniform(0.75, 1.3)))
+        look = ImageSpec(sign, (-1, 1)[at % 2], float(rng.uniform(0.75, 1.3)))
         yield features(paint_jpeg(painter, look, at))
 
 
@@ -44,19 +44,19 @@ def test_a_nearest_neighbour_tells_the_signs_apart():
 
 @pytest.mark.parametrize("painter", sorted(PAINTERS))
 def test_a_picture_is_a_plain_jpeg_of_moderate_size(painter):
-    data = paint_jpeg(painter, Look("", 1, 1.0), 7)
+    data = paint_jpeg(painter, ImageSpec("", 1, 1.0), 7)
     picture = Image.open(BytesIO(data))
     assert (picture.format, picture.mode) == ("JPEG", "RGB")
     assert 160 <= min(picture.size) <= max(picture.size) <= 320
     assert without_metadata(data) is data
-    assert data == paint_jpeg(painter, Look("", 1, 1.0), 7)
-    assert data != paint_jpeg(painter, Look("", 1, 1.0), 8)
+    assert data == paint_jpeg(painter, ImageSpec("", 1, 1.0), 7)
+    assert data != paint_jpeg(painter, ImageSpec("", 1, 1.0), 8)
 
 
 def test_a_sign_moves_with_its_side():
     left, right = (
         np.mean(
-            [features(paint_jpeg("breast_mr", Look("solid", side, 1.0), at))[:1024] for at in range(4)], axis=0
+            [features(paint_jpeg("breast_mr", ImageSpec("solid", side, 1.0), at))[:1024] for at in range(4)], axis=0
         ).reshape(32, 32)
         for side in (1, -1)
     )

@@ -17,9 +17,9 @@ from medthink.core.errors import DataError, UsageError
 from medthink.phantoms import painters, writer
 from medthink.phantoms.atlas import families
 from medthink.phantoms.expert_texts import SECTIONS
-from medthink.phantoms.painters.scene import Look
+from medthink.phantoms.painters.scene import ImageSpec
 from medthink.phantoms.plan import image_count, plan_case
-from medthink.phantoms.writer import make_row, numbers_of_test, write_benchmark
+from medthink.phantoms.writer import make_phantom_row, numbers_of_test, write_benchmark
 
 
 def contents(folder):
@@ -41,7 +41,7 @@ def test_the_same_seed_gives_the_same_bytes_whatever_the_number_of_processes(pha
 
 
 def test_another_seed_gives_another_benchmark():
-    assert make_row(1, 1, shortcut=False) != make_row(2, 1, shortcut=False)
+    assert make_phantom_row(1, 1, shortcut=False) != make_phantom_row(2, 1, shortcut=False)
 
 
 def test_a_case_does_not_depend_on_how_many_there_are(phantom, tmp_path):
@@ -96,7 +96,7 @@ def test_modalities_and_timelines_follow_the_real_benchmark():
 
 def test_texts_are_true_to_the_plan():
     for number in range(1, 60):
-        row, plan = make_row(9, number, shortcut=False), plan_case(9, number)
+        row, plan = make_phantom_row(9, number, shortcut=False), plan_case(9, number)
         for slot, shot in enumerate(plan.shots, start=1):
             caption = row[f"image_{slot:02d}_caption"]
             phrases = shot.view.signs[shot.sign] if shot.sign else shot.view.normal
@@ -112,7 +112,7 @@ def test_texts_are_true_to_the_plan():
 
 def test_the_findings_name_every_sign_and_the_discussion_rules_out_every_other_option():
     for number in range(1, 60):
-        row, plan = make_row(9, number, shortcut=False), plan_case(9, number)
+        row, plan = make_phantom_row(9, number, shortcut=False), plan_case(9, number)
         for at in range(3):
             shown = [shot for shot in plan.shots if shot.axis == at]
             assert any(
@@ -135,7 +135,7 @@ def test_a_follow_up_comes_later_and_the_sign_has_the_size_that_the_words_say():
     plans = [plan for plan in (plan_case(9, number) for number in range(1, 200)) if plan.intervals]
     assert {plan.course for plan in plans} == set(words)
     for plan in plans:
-        row, known = make_row(9, plan.number, shortcut=False), "unknown" not in plan.intervals
+        row, known = make_phantom_row(9, plan.number, shortcut=False), "unknown" not in plan.intervals
         assert not known or list(plan.intervals) == sorted(plan.intervals, key=order.index)
         for slot, shot in enumerate(plan.shots, start=1):
             caption = row[f"image_{slot:02d}_caption"]
@@ -151,7 +151,10 @@ def test_a_follow_up_comes_later_and_the_sign_has_the_size_that_the_words_say():
 def test_patients_are_of_an_age_and_sex_that_their_family_has():
     named = {"man": r"\b(man|boy)\b", "woman": r"\b(woman|girl)\b"}
     for number in range(1, 300):
-        family, history = families()[plan_case(9, number).family], make_row(9, number, False)["CLINICAL_HISTORY"]
+        family, history = (
+            families()[plan_case(9, number).family],
+            make_phantom_row(9, number, False)["CLINICAL_HISTORY"],
+        )
         youngest, oldest = family.ages
         assert youngest <= (age := int(re.search(r"(\d+)-year-old", history)[1])) <= oldest
         assert next(sex for sex, words in named.items() if re.search(words, history)) in family.sexes
@@ -167,7 +170,7 @@ def test_what_is_painted_is_what_was_planned(tmp_path, monkeypatch):
     plans = [plan_case(3, number) for number in range(1, 9)]
     assert {plan.side for plan in plans} == set(sides)
     assert painted == [
-        (shot.view.painter, Look(shot.sign, sides[plan.side], shot.size)) for plan in plans for shot in plan.shots
+        (shot.view.painter, ImageSpec(shot.sign, sides[plan.side], shot.size)) for plan in plans for shot in plan.shots
     ]
 
 
@@ -187,7 +190,10 @@ def test_shortcuts_are_noticed(tmp_path):
 
 
 def test_shortcuts_have_the_shares_that_are_promised():
-    pairs = [(make_row(4, number, shortcut=False), make_row(4, number, shortcut=True)) for number in range(1, 601)]
+    pairs = [
+        (make_phantom_row(4, number, shortcut=False), make_phantom_row(4, number, shortcut=True))
+        for number in range(1, 601)
+    ]
     assert mean(fair["options"] != leaky["options"] for fair, leaky in pairs) == pytest.approx(0.7, abs=0.06)
     told = [(fair, leaky) for fair, leaky in pairs if fair["CLINICAL_HISTORY"] != leaky["CLINICAL_HISTORY"]]
     assert len(told) / len(pairs) == pytest.approx(0.25, abs=0.06)

@@ -3,14 +3,14 @@
 from random import Random
 
 from medthink.judge.units import Unit
-from medthink.readers.assignment import find_check
+from medthink.readers.assignment import make_planted_check
 
 OPTIONS = {"A": "Meningioma", "B": "Glioblastoma"}
 
 
 def check(*texts: str, supported=(), is_true=False, seed=0):
     units = [Unit(f"u{place}", "rationale", 0, len(text), text) for place, text in enumerate(texts)]
-    return find_check(
+    return make_planted_check(
         units,
         supported=frozenset(supported),
         options=OPTIONS,

@@ -3,9 +3,9 @@
 import pytest
 
 from judged_run import RATIONALE, make_run
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.core.tables import read_table, write_table
-from medthink.judge.session import JudgeOrder, judge_run
+from medthink.judge.session import JudgeSpec, judge_run
 from medthink.judge.units import read_units
 from medthink.readers.readings import Reading, import_tables, publish_readings
 
@@ -16,7 +16,7 @@ COLUMNS = ("reader", "unit", "factual", "weight", "error_types", "severity", "co
 def run(tmp_path):
     # Twice the same words in one case: only the unit's id tells these steps apart.
     made = make_run(tmp_path, rationales=["It grows. It grows. It is =large.", RATIONALE, RATIONALE])
-    judge_run(JudgeOrder(run=made, judges=("baseline/rules",)))
+    judge_run(JudgeSpec(run=made, judges=("baseline/rules",)))
     return made
 
 
@@ -82,26 +82,26 @@ def test_the_command_writes_the_table_once(run, tmp_path, capsys):
     units = read_units(run)
     out = tmp_path / "published.csv"
     words = ["reading", "export", str(run), str(fill_in(tmp_path / "t.csv", run))]
-    assert enter([*words, "-o", str(out)]) == 0
+    assert run_command([*words, "-o", str(out)]) == 0
     assert "3 rows" in capsys.readouterr().out
     assert len(read_table(out).rows) == 3
     before = out.read_bytes()
-    assert enter([*words, "-o", str(out)]) == 2, "a table that is there is not written over"
+    assert run_command([*words, "-o", str(out)]) == 2, "a table that is there is not written over"
     assert out.read_bytes() == before
     empty = tmp_path / "empty.csv"
     write_table(empty, ("reader", "unit", "factual"), [{"reader": "anna", "unit": units[100, 0, "steps"].ids[0]}])
-    assert enter(["reading", "export", str(run), str(empty), "-o", str(tmp_path / "x.csv")]) == 2
+    assert run_command(["reading", "export", str(run), str(empty), "-o", str(tmp_path / "x.csv")]) == 2
     assert "nothing to write" in capsys.readouterr().err
 
 
 def test_the_published_table_gives_the_same_agreement_as_the_lists_it_was_made_from(run, tmp_path, capsys):
     table = fill_in(tmp_path / "t.csv", run)
     out = tmp_path / "published.csv"
-    assert enter(["reading", "export", str(run), str(table), "-o", str(out)]) == 0
+    assert run_command(["reading", "export", str(run), str(table), "-o", str(out)]) == 0
     capsys.readouterr()
     shown = []
     for one in (table, out):
-        assert enter(["agree", str(run), str(one)]) == 0
+        assert run_command(["agree", str(run), str(one)]) == 0
         lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("critical ")]
         shown.append([line.split() for line in lines])
     assert shown[0] == shown[1] != []

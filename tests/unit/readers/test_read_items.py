@@ -7,10 +7,10 @@ import pytest
 
 from judge_server import JudgeServer, judge_well
 from judged_run import make_run
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.core.tables import write_table
 from medthink.judge.judged import cut_units
-from medthink.readers.readings import catalogue
+from medthink.readers.readings import readable_items
 from medthink.stats import lone_labels
 
 
@@ -55,8 +55,8 @@ def read(tmp_path):
     run = make_run(tmp_path, cases=4)
     with JudgeServer(judge_well) as server:
         words = ["--judge", "server/a", "--base-url", server.url, "--splitter", "sentences"]
-        assert enter(["judge", str(run), *words]) == 0
-    units = list(catalogue(cut_units(run)).values())
+        assert run_command(["judge", str(run), *words]) == 0
+    units = list(readable_items(cut_units(run)).values())
     slip = units[0].id
     rows = [
         {"reader": reader, "unit": one.id, "factual": "contradicted" if is_wrong else "supported"}
@@ -71,7 +71,7 @@ def read(tmp_path):
 def test_the_label_that_stands_alone_is_listed_and_its_case_divides_most(read, capsys):
     run, table, slip = read
     capsys.readouterr()
-    assert enter(["agree", str(run), str(table), "--items", "--json"]) == 0
+    assert run_command(["agree", str(run), str(table), "--items", "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)
     assert found["aspect"] == "support" and len(found["raters"]) == 3
     (alone,) = found["alone"]
@@ -84,9 +84,9 @@ def test_the_label_that_stands_alone_is_listed_and_its_case_divides_most(read, c
 def test_it_is_printed_as_a_reading_list(read, capsys):
     run, table, _ = read
     capsys.readouterr()
-    assert enter(["agree", str(run), str(table), "--items"]) == 0
+    assert run_command(["agree", str(run), str(table), "--items"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "Worth a second look: one reader against all others" in shown
     assert "A reading list, not a finding" in shown
-    assert enter(["agree", str(run), "--items"]) == 0
+    assert run_command(["agree", str(run), "--items"]) == 0
     assert "No reader's label is contradicted" in capsys.readouterr().out

@@ -10,21 +10,21 @@ from openpyxl import load_workbook
 
 from judge_server import JudgeServer, judge_well
 from judged_run import RATIONALE, make_discussions, make_run, rewrite
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.core.errors import DataError, UsageError
-from medthink.core.tables import guard, read_table, unguard, write_table
+from medthink.core.tables import escape_formula, read_table, unescape_formula, write_table
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.kind import read_factual, read_types
 from medthink.judge.rubric import load_rubric
-from medthink.judge.session import JudgeOrder, judge_run
+from medthink.judge.session import JudgeSpec, judge_run
 from medthink.judge.units import read_units
 from medthink.readers.agreement import measure_agreement, read_agreement, write_agreement
-from medthink.readers.assignment import ReadingPlan, assign, sheets_of_run
+from medthink.readers.assignment import ReadingPlan, assign_lists, sheets_of_run
 from medthink.readers.lists import COLUMNS, key_path, read_key, write_lists
-from medthink.readers.readings import catalogue, import_tables, parse_case
+from medthink.readers.readings import import_tables, parse_case, readable_items
 from medthink.runs.manifest import RunSpec
 from medthink.runs.run import Run
-from medthink.runs.session import carry_out
+from medthink.runs.session import run_session
 from medthink.workflow.condition import Condition
 from small_benchmark import picture, write_benchmark
 
@@ -39,7 +39,7 @@ def run(tmp_path):
 def judged(run):
     """The run, judged by a good judge: what is not WRONG is supported."""
     with JudgeServer(judge_well) as server:
-        judge_run(JudgeOrder(run=run, judges=("server/a",), base_urls=(server.url,), splitter="sentences"))
+        judge_run(JudgeSpec(run=run, judges=("server/a",), base_urls=(server.url,), splitter="sentences"))
     return run
 
 
@@ -96,7 +96,7 @@ def test_the_published_form_is_read_by_case_and_words(run, tmp_path):
 
 def test_the_published_form_may_name_case_reader_and_unit_in_other_ways(tmp_path):
     run = make_run(tmp_path, rationales=["It grows.  It grows.", RATIONALE, RATIONALE])
-    judge_run(JudgeOrder(run=run, judges=("baseline/rules",)))
+    judge_run(JudgeSpec(run=run, judges=("baseline/rules",)))
     second = ids(run)[1]
     columns = ("case", "annotator", "step1", "unit1", "human_factual1", "step2", "human_factual2")
     table = write(
@@ -177,7 +177,7 @@ def test_no_cell_is_a_formula(text, tmp_path):
         cell, score = list(csv.reader(stream))[1]
     assert cell.startswith("'")
     assert score == "2"
-    assert unguard(guard(text)) == text
+    assert unescape_formula(escape_formula(text)) == text
     write_table(tmp_path / "t.xlsx", ("text", "score"), [{"text": text, "score": 2}])
     sheet = load_workbook(tmp_path / "t.xlsx").active
     assert sheet["A2"].data_type == "s"
@@ -311,7 +311,7 @@ def test_what_is_read_again_comes_in_the_second_half(run):
     sheets = sheets_of_run(run)
     for seed in range(40):
         plan = ReadingPlan(readers=("anna",), per_sheet=1, seed=seed, again_share=0.3, planted_share=0)
-        entries = assign(sheets, plan)["anna"]
+        entries = assign_lists(sheets, plan)["anna"]
         places = [place for place, entry in enumerate(entries) if entry.is_again]
         assert places and min(places) >= (len(entries) - len(places)) // 2
         for place in places:
@@ -320,12 +320,12 @@ def test_what_is_read_again_comes_in_the_second_half(run):
 
 def test_as_many_sheets_are_drawn_read_twice_and_planted_as_the_plan_says(run):
     sheets = sheets_of_run(run)
-    entries = assign(sheets, ReadingPlan(readers=("anna", "ben")))["anna"]
+    entries = assign_lists(sheets, ReadingPlan(readers=("anna", "ben")))["anna"]
     # A tenth and a twentieth of four sheets are one each: a list without a check would check nothing.
     assert (len(entries), sum(one.is_again for one in entries)) == (6, 1)
     assert sum(one.run == "planted" for one in entries) == 1
     none = ReadingPlan(readers=("anna", "ben"), sheets=3, again_share=0, planted_share=0)
-    drawn = [assign(sheets, msgspec.structs.replace(none, seed=seed))["anna"] for seed in range(6)]
+    drawn = [assign_lists(sheets, msgspec.structs.replace(none, seed=seed))["anna"] for seed in range(6)]
     assert all(len({entry.case.id for entry in entries}) == len(entries) == 3 for entries in drawn)
     assert {entry.case.id for entries in drawn for entry in entries} == {100, 101, 102, 103}, "not drawn by the seed"
 
@@ -334,7 +334,7 @@ def test_every_reader_has_an_order_of_one_s_own(run):
     plan = ReadingPlan(readers=("anna", "ben"), again_share=0, planted_share=0)
     orders = set()
     for seed in range(6):
-        lists = assign(sheets_of_run(run), msgspec.structs.replace(plan, seed=seed))
+        lists = assign_lists(sheets_of_run(run), msgspec.structs.replace(plan, seed=seed))
         orders |= {(reader, *(entry.case.id for entry in entries)) for reader, entries in lists.items()}
     assert len({order[1:] for order in orders if order[0] == "anna"}) > 2
     assert {order[1:] for order in orders if order[0] == "anna"} != {o[1:] for o in orders if o[0] == "ben"}
@@ -390,19 +390,19 @@ def test_a_wrong_or_missing_key_is_refused_and_keeps_the_old_agreement(run, tmp_
         made = write_lists(tmp_path / name, sheets_of_run(run), ReadingPlan(readers=("anna", "ben"), seed=len(name)))
         fill(tmp_path / name, "anna", made, "csv")
     table = str(tmp_path / "a/anna.csv")
-    assert enter(["agree", str(run), table, "--key", str(key_path(tmp_path / "a"))]) == 0
+    assert run_command(["agree", str(run), table, "--key", str(key_path(tmp_path / "a"))]) == 0
     before = (run / "agreement.json").read_bytes()
     words = ["--key", str(key_path(tmp_path / key))] if key else []
-    assert enter(["agree", str(run), table, *words]) == 2
+    assert run_command(["agree", str(run), table, *words]) == 2
     assert "no row of the table belongs to this run" in capsys.readouterr().err
     assert (run / "agreement.json").read_bytes() == before
 
 
 def test_lists_that_nobody_filled_in_are_refused_and_keep_the_old_agreement(run, tmp_path, capsys):
     write_lists(tmp_path / "a", sheets_of_run(run), ReadingPlan(readers=("anna", "ben")))
-    assert enter(["agree", str(run)]) == 0
+    assert run_command(["agree", str(run)]) == 0
     before = (run / "agreement.json").read_bytes()
-    assert enter(["agree", str(run), str(tmp_path / "a/anna.csv"), "--key", str(key_path(tmp_path / "a"))]) == 2
+    assert run_command(["agree", str(run), str(tmp_path / "a/anna.csv"), "--key", str(key_path(tmp_path / "a"))]) == 2
     assert "the tables are empty" in capsys.readouterr().err
     assert (run / "agreement.json").read_bytes() == before
 
@@ -428,7 +428,7 @@ def test_names_of_columns_may_be_written_in_capitals(run, tmp_path):
 
 def test_what_has_too_many_units_is_not_read(tmp_path):
     run = make_run(tmp_path, cases=2, rationales=["It is so. " * 16, RATIONALE])
-    judge_run(JudgeOrder(run=run, judges=("baseline/rules",)))
+    judge_run(JudgeSpec(run=run, judges=("baseline/rules",)))
     assert [sheet.case.id for sheet in sheets_of_run(run)] == [101]
 
 
@@ -447,7 +447,7 @@ def test_lists_of_runs_under_other_conditions_cannot_be_told_apart(tmp_path):
     for share in (Fraction(0), Fraction(1)):
         run = tmp_path / f"CANARY-{share}"
         condition = Condition(image_share=share, image_order="reversed")
-        carry_out(RunSpec(benchmark=bench, model="baseline/random", out=run, condition=condition))
+        run_session(RunSpec(benchmark=bench, model="baseline/random", out=run, condition=condition))
         rewrite(run, [{"prediction_rationale": TEXT}] * 3)
         sheets += sheets_of_run(judged(run))
     out = tmp_path / "lists"
@@ -564,12 +564,12 @@ def test_lists_come_back_and_readers_and_judges_are_compared(form, tmp_path):
     run = make_run(tmp_path, cases=4, rationales=[TEXT] * 4)
     with JudgeServer(judge_well) as server:
         judge_run(
-            JudgeOrder(
+            JudgeSpec(
                 run=run, judges=("server/a", "server/b"), base_urls=(server.url,), splitter="sentences", repeats=2
             )
         )
     folder = tmp_path / "reading"
-    judge_run(JudgeOrder(run=run, judges=("baseline/rules",)))
+    judge_run(JudgeSpec(run=run, judges=("baseline/rules",)))
     key = write_lists(folder, sheets_of_run(run), ReadingPlan(readers=("anna", "ben"), again_share=0.5), form=form)
     for reader in ("anna", "ben"):
         fill(folder, reader, key, form)
@@ -626,7 +626,7 @@ def test_a_majority_is_of_two_readers_or_more_and_types_are_compared_where_both_
 def test_discussions_are_read_and_compared_by_sentence_and_score(tmp_path):
     run = make_discussions(tmp_path)
     with JudgeServer(judge_well) as server:
-        judge_run(JudgeOrder(run=run, judges=("server/a",), base_urls=(server.url,)))
+        judge_run(JudgeSpec(run=run, judges=("server/a",), base_urls=(server.url,)))
     folder = tmp_path / "reading"
     key = write_lists(folder, sheets_of_run(run), ReadingPlan(readers=("anna", "ben"), planted_share=0))
     for reader in ("anna", "ben"):
@@ -646,7 +646,7 @@ def test_blinded_rows_of_another_run_are_counted_apart(run, tmp_path):
     other_root = tmp_path / "other"
     other_root.mkdir()
     other = make_discussions(other_root)
-    judge_run(JudgeOrder(run=other, judges=("baseline/rules",)))
+    judge_run(JudgeSpec(run=other, judges=("baseline/rules",)))
     folder = tmp_path / "reading"
     key = write_lists(folder, [*sheets_of_run(run), *sheets_of_run(other)], ReadingPlan(readers=("anna", "ben")))
     fill(folder, "anna", key, "csv")
@@ -661,7 +661,7 @@ def test_a_run_that_was_never_cut_cannot_be_read(tmp_path):
 
 
 def test_the_catalogue_names_every_unit_once(run):
-    known = catalogue(read_units(run))
+    known = readable_items(read_units(run))
     assert len(known) == 12
     assert {one.text for one in known.values()} == {
         "There is a mass in the left lung.",

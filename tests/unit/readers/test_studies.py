@@ -12,11 +12,11 @@ from judged_run import make_run
 from medthink.cases.slices import slice_cases
 from medthink.core.errors import UsageError
 from medthink.judge.kinds import KINDS
-from medthink.judge.session import JudgeOrder, judge_run
+from medthink.judge.session import JudgeSpec, judge_run
 from medthink.readers.agreement import measure_agreement
 from medthink.readers.lists import key_path
 from medthink.readers.studies import adjudication, plan, reading, results, setup
-from medthink.readers.studies.marks import ADDED, MarkChange, Saved, Stale, save_mark
+from medthink.readers.studies.marks import ADDED, MarkChange, SaveConflict, SavedMark, save_mark
 from medthink.runs.run import Run
 from medthink.store import tables
 
@@ -29,7 +29,7 @@ WRONG = {"factual": "contradicted", "weight": "decisive", "error_types": "reason
 def run(tmp_path_factory):
     made = make_run(tmp_path_factory.mktemp("studies"), cases=4, rationales=[TEXT] * 4)
     with JudgeServer(judge_well) as server:
-        judge_run(JudgeOrder(run=made, judges=("server/a",), base_urls=(server.url,), splitter="sentences"))
+        judge_run(JudgeSpec(run=made, judges=("server/a",), base_urls=(server.url,), splitter="sentences"))
     return made
 
 
@@ -61,7 +61,7 @@ def begin(connection, run, **changes):
 
 def first(connection, reader):
     found = reading.list_sittings(connection, reader.id)[0]
-    return reading.hold(connection, found, "laptop")
+    return reading.hold_on_device(connection, found, "laptop")
 
 
 def change(item, cells, *, version=0, key=None, seconds=12.0):
@@ -70,11 +70,11 @@ def change(item, cells, *, version=0, key=None, seconds=12.0):
 
 def read_case(connection, found, marks):
     """Read one sitting to the end; `marks` gives the cells of an item by its place."""
-    found = reading.hold(connection, found, "laptop")
+    found = reading.hold_on_device(connection, found, "laptop")
     found = reading.commit_diagnosis(connection, found, "A", 3, seconds=40.0)
     items = [item for text in found.sitting.revealed.texts for item in text.items]
     for place, item in enumerate(items):
-        assert save_mark(connection, found, change(item.code, marks(place, item)), "laptop") == Saved(1)
+        assert save_mark(connection, found, change(item.code, marks(place, item)), "laptop") == SavedMark(1)
     assert reading.submit_sitting(connection, found, "laptop") == []
 
 
@@ -132,10 +132,10 @@ def test_plans_that_cannot_be_are_refused(run):
 def test_an_account_finds_the_studies_it_reads_in(connection, run):
     study, readers = begin(connection, run)
     other, _ = begin(connection, run, readers=("ben", "cara"))
-    assert [one.token for one, _ in setup.readings_of(connection, "ben")] == [other.token, study.token]
+    assert [one.token for one, _ in setup.studies_read_by(connection, "ben")] == [other.token, study.token]
     assert setup.find_reader(connection, study.id, "ben") == readers["ben"]
     assert setup.find_reader(connection, study.id, "cara") is None
-    setup.note_training(connection, readers["ben"].id, {"item": "supported"}, is_passed=True)
+    setup.store_training(connection, readers["ben"].id, {"item": "supported"}, is_passed=True)
     assert setup.find_reader(connection, study.id, "ben").trained_at is not None
     setup.close_study(connection, study.id)
     assert setup.find_study(connection, study.token).closed_at is not None
@@ -178,12 +178,12 @@ def test_a_stale_save_changes_nothing_and_shows_what_is_there(connection, run):
     _, readers = begin(connection, run)
     found = reading.commit_diagnosis(connection, first(connection, readers["anna"]), "A", 1, seconds=1.0)
     item = found.sitting.revealed.texts[0].items[0].code
-    assert save_mark(connection, found, change(item, SUPPORTED, key="one"), "laptop") == Saved(1)
+    assert save_mark(connection, found, change(item, SUPPORTED, key="one"), "laptop") == SavedMark(1)
     # The same change sent again, as after a lost reply, is the same change.
-    assert save_mark(connection, found, change(item, SUPPORTED, key="one"), "laptop") == Saved(1)
+    assert save_mark(connection, found, change(item, SUPPORTED, key="one"), "laptop") == SavedMark(1)
     answer = save_mark(connection, found, change(item, WRONG, key="two"), "laptop")
-    assert isinstance(answer, Stale) and (answer.version, answer.cells) == (1, SUPPORTED)
-    assert save_mark(connection, found, change(item, WRONG, version=1, key="three"), "laptop") == Saved(2)
+    assert isinstance(answer, SaveConflict) and (answer.version, answer.cells) == (1, SUPPORTED)
+    assert save_mark(connection, found, change(item, WRONG, version=1, key="three"), "laptop") == SavedMark(2)
     mark = reading.read_marks(connection, found.id)[item]
     assert mark.cells == WRONG and mark.seconds == 24.0
     events = connection.execute(sa.select(tables.mark_events.c.version)).scalars().all()
@@ -201,7 +201,7 @@ def test_marks_that_say_what_no_mark_may_are_refused(connection, run):
         save_mark(connection, found, change("u0", SUPPORTED), "laptop")
     assert reading.read_marks(connection, found.id) == {}
     missed = change(ADDED, {"finding": "a small effusion"})
-    assert save_mark(connection, found, missed, "laptop") == Saved(1)
+    assert save_mark(connection, found, missed, "laptop") == SavedMark(1)
 
 
 def test_gaps_are_listed_and_a_submitted_reading_is_locked(connection, run):
@@ -223,12 +223,12 @@ def test_one_device_holds_a_sitting_until_its_lease_ends(connection, run):
     _, readers = begin(connection, run)
     found = reading.commit_diagnosis(connection, first(connection, readers["anna"]), "A", 1, seconds=1.0)
     with pytest.raises(UsageError, match="another device"):
-        reading.hold(connection, found, "tablet")
+        reading.hold_on_device(connection, found, "tablet")
     item = found.sitting.revealed.texts[0].items[0].code
     with pytest.raises(UsageError, match="another device"):
         save_mark(connection, found, change(item, SUPPORTED), "tablet")
     connection.execute(sa.update(tables.sittings).values(held_until="2020-01-01T00:00:00Z"))
-    assert reading.hold(connection, found, "tablet").holder == "tablet"
+    assert reading.hold_on_device(connection, found, "tablet").holder == "tablet"
 
 
 def test_a_case_that_was_revealed_once_stays_revealed(connection, run):
@@ -238,7 +238,7 @@ def test_a_case_that_was_revealed_once_stays_revealed(connection, run):
     original = next(one for one in sittings if one.sitting.case == again.sitting.case and not one.sitting.is_again)
     assert original.place < again.place
     read_case(connection, original, by_words)
-    assert reading.hold(connection, again, "laptop").is_revealed
+    assert reading.hold_on_device(connection, again, "laptop").is_revealed
 
 
 def test_only_unopened_cases_go_to_another_reader_who_does_not_have_them(connection, run):
@@ -284,7 +284,7 @@ def test_a_human_baseline_asks_for_the_diagnosis_alone(connection, run):
     study, readers = begin(connection, run, runs=(), kinds=(), per_case=2)
     cases = Run.open(run).cases()
     for found in reading.list_sittings(connection, readers["anna"].id):
-        reading.hold(connection, found, "laptop")
+        reading.hold_on_device(connection, found, "laptop")
         right = cases[found.sitting.case].reference.answer
         reading.commit_diagnosis(connection, found, right, 4, seconds=20.0)
         assert reading.submit_sitting(connection, found, "laptop") == []
@@ -299,7 +299,7 @@ def test_adjudication_shows_only_what_differs_and_not_whose_it_is(connection, ru
     with pytest.raises(UsageError, match="is a reader in this study"):
         adjudication.open_adjudication(connection, study, "anna")
     assert adjudication.open_adjudication(connection, study, "cara") == 1
-    ((_, cara),) = setup.readings_of(connection, "cara")
+    ((_, cara),) = setup.studies_read_by(connection, "cara")
     study = setup.find_study(connection, study.token, with_key=True)
     assert cara.is_adjudicator
     (found,) = reading.list_sittings(connection, cara.id)
@@ -337,8 +337,8 @@ def test_many_saves_at_once_lose_no_update(engine, run):
         thread.start()
     for thread in threads:
         thread.join()
-    assert sum(isinstance(one, Saved) for one in answers) == 1
-    assert sum(isinstance(one, Stale) for one in answers) == 11
+    assert sum(isinstance(one, SavedMark) for one in answers) == 1
+    assert sum(isinstance(one, SaveConflict) for one in answers) == 11
 
 
 def test_every_kind_says_what_is_missing():

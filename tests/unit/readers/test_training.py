@@ -6,7 +6,7 @@ import pytest
 
 from expert_benchmark import write_expert_benchmark
 from medthink.cases.benchmark import Benchmark
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.core.errors import DataError
 from medthink.core.tables import read_table, write_table
 from medthink.judge.edits import INVENTED, OPTION
@@ -113,7 +113,7 @@ def answer(path, key, reader, *, wrong=0):
 def test_lists_are_filled_in_and_marked(form, bench, tmp_path, capsys):
     out = tmp_path / "training"
     words = ["reading", "training", str(bench), "--split", "test", "--readers", "anna,ben", "--out", str(out)]
-    assert enter([*words, "--format", form]) == 0
+    assert run_command([*words, "--format", form]) == 0
     assert not list(out.rglob("*key*")), "the truth lies in the readers' folder"
     key_file = tmp_path / "training-key.json"
     key = json.loads(key_file.read_text())
@@ -125,41 +125,43 @@ def test_lists_are_filled_in_and_marked(form, bench, tmp_path, capsys):
     answer(tables[0], key, "anna", wrong=1)
     answer(tables[1], key, "ben", wrong=4)
     capsys.readouterr()
-    assert enter(["reading", "mark", str(tables[0]), "--key", str(key_file)]) == 0
+    assert run_command(["reading", "mark", str(tables[0]), "--key", str(key_file)]) == 0
     shown = capsys.readouterr().out
     assert "anna: 9 of 10 right, 8 needed: passed" in shown and "answered:" in shown
-    assert enter(["reading", "mark", *map(str, tables), "--key", str(key_file)]) == 1
+    assert run_command(["reading", "mark", *map(str, tables), "--key", str(key_file)]) == 1
     told = capsys.readouterr()
     assert "ben: 6 of 10 right, 8 needed: NOT PASSED" in told.out and "not passed: ben" in told.err
     feedback = [row.cells for row in read_table(out / f"ben-feedback.{form}").rows]
     assert [row["right"] for row in feedback].count("no") == 4
     assert all(row["expected"] and row["why"] and row["text"] for row in feedback)
-    assert enter([*words, "--format", form]) == 2, "lists that may be filled in are not written over"
+    assert run_command([*words, "--format", form]) == 2, "lists that may be filled in are not written over"
 
 
 def test_lists_that_cannot_be_marked_are_refused_or_named(bench, tmp_path, capsys):
     out = tmp_path / "training"
     words = ["reading", "training", str(bench), "--split", "test", "--readers", "anna,ben", "--items", "4"]
-    assert enter([*words, "--out", str(out)]) == 0
+    assert run_command([*words, "--out", str(out)]) == 0
     key_file = tmp_path / "training-key.json"
     rows = [dict(row.cells) for name in ("anna", "ben") for row in read_table(out / f"{name}.csv").rows]
     write_table(tmp_path / "both.csv", list(rows[0]), rows)
-    assert enter(["reading", "mark", str(tmp_path / "both.csv"), "--key", str(key_file)]) == 2
+    assert run_command(["reading", "mark", str(tmp_path / "both.csv"), "--key", str(key_file)]) == 2
     assert "not one reader's training list" in capsys.readouterr().err
     rows = [dict(row.cells) | {"factual": "perhaps"} for row in read_table(out / "anna.csv").rows]
     write_table(out / "anna.csv", list(rows[0]), [*rows, rows[0] | {"unit": "uffffffffffff"}])
-    assert enter(["reading", "mark", str(out / "anna.csv"), "--key", str(key_file)]) == 1
+    assert run_command(["reading", "mark", str(out / "anna.csv"), "--key", str(key_file)]) == 1
     told = capsys.readouterr().err
     assert "anna.csv:2: factual: 'perhaps' is neither" in told and "anna.csv:6: no such item" in told
     key_file.write_text("{}")
-    assert enter(["reading", "mark", str(out / "anna.csv"), "--key", str(key_file)]) == 2
+    assert run_command(["reading", "mark", str(out / "anna.csv"), "--key", str(key_file)]) == 2
     assert "not a key of training lists" in capsys.readouterr().err
 
 
 def test_training_is_made_from_an_exam_a_run_or_the_train_split(bench, tmp_path, capsys):
     exam = tmp_path / "exam"
-    assert enter(["judge", "exam", str(bench), "--judge", "baseline/rules", "--items", "3", "--out", str(exam)]) == 0
-    assert enter(["reading", "training", str(exam), "--readers", "anna", "--out", str(tmp_path / "a")]) == 0
-    assert enter(["reading", "training", str(bench), "--readers", "anna", "--out", str(tmp_path / "b")]) == 2
+    assert (
+        run_command(["judge", "exam", str(bench), "--judge", "baseline/rules", "--items", "3", "--out", str(exam)]) == 0
+    )
+    assert run_command(["reading", "training", str(exam), "--readers", "anna", "--out", str(tmp_path / "a")]) == 0
+    assert run_command(["reading", "training", str(bench), "--readers", "anna", "--out", str(tmp_path / "b")]) == 2
     # The train split of this benchmark has no sentences that can be edited; nobody falls back to the test cases.
     assert "no expert's sentence can be edited" in capsys.readouterr().err

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from made_runs import make_run
-from medthink.report.runs import Group, group_entries, load_entries
+from medthink.report.runs import ComparableGroup, group_entries, load_entries
 from small_benchmark import write_benchmark
 
 CASES = 12
@@ -35,10 +35,10 @@ def runs(bench: Path) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="session")
-def groups(runs: dict[str, Path]) -> list[Group]:
+def groups(runs: dict[str, Path]) -> list[ComparableGroup]:
     return group_entries(load_entries(list(runs.values())))
 
 
 @pytest.fixture(scope="session")
-def blind(groups: list[Group]) -> Group:
+def blind(groups: list[ComparableGroup]) -> ComparableGroup:
     return groups[0]

@@ -9,7 +9,7 @@ from medthink.core.jsonio import read_json, write_json
 from medthink.report.runs import group_entries, load_entries
 from medthink.runs.manifest import RunSpec
 from medthink.runs.selection import Selection
-from medthink.runs.session import carry_out
+from medthink.runs.session import run_session
 from small_benchmark import picture, write_benchmark
 
 
@@ -52,7 +52,7 @@ def test_the_same_numbers_with_other_words_pictures_or_fewer_cases_make_another_
     fewer = RunSpec(
         benchmark=bench, model="baseline/random", out=tmp_path / "few", selection=Selection(split="test", limit=5)
     )
-    carry_out(fewer)
+    run_session(fewer)
     paths = [make_run(tmp_path / f"run-{name}", place) for name, place in (other | {"own": bench}).items()]
     found = group_entries(load_entries([*paths, fewer.out]))
     assert sorted(map(sorted, map(names, found))) == [["few"], ["run-own"], ["run-pictures"], ["run-words"]]
@@ -74,7 +74,7 @@ def test_runs_that_saw_less_are_set_apart_from_those_that_saw_all(bench, tmp_pat
 
 def test_one_case_ranks_nobody(bench, tmp_path):
     for name in ("random", "longest"):
-        carry_out(
+        run_session(
             RunSpec(
                 benchmark=bench,
                 model=f"baseline/{name}",

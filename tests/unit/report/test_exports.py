@@ -7,10 +7,10 @@ import pytest
 
 from made_runs import make_run
 from medthink.report.exports import csv_table, escape_latex, escape_markdown, latex_tables, markdown_tables
-from medthink.report.guessing import audit_group, points
+from medthink.report.guessing import audit_group, points_with_interval
 from medthink.report.runs import group_entries, load_entries
 from medthink.report.tables import headline_table
-from medthink.scoring.scores import percent
+from medthink.scoring.scores import rate_text
 from medthink.stats.estimate import rank_range
 
 
@@ -60,9 +60,9 @@ def test_a_paper_s_row_has_accuracy_gain_rank_tier_steps_states_and_cost(blind):
     entry, place = next((entry, place) for entry, place in blind.ranked() if entry.name == "share-100")
     audit = next(audit for one, audit in audited.audits if one.name == "share-100")
     cells = dict(zip(head.strip("| ").split(" | "), line.strip("| ").split(" | "), strict=True))
-    assert cells["Accuracy (95 % interval)"] == percent(entry.accuracy)
+    assert cells["Accuracy (95 % interval)"] == rate_text(entry.accuracy)
     assert cells["Rank"] == rank_range(place.rank, place.worst) and cells["Tier"] == str(place.tier)
-    assert cells["Gain over it (points)"] == points(audit.diagnostic_gain)
+    assert cells["Gain over it (points)"] == points_with_interval(audit.diagnostic_gain)
     assert cells["Strongest rival"].startswith(audit.strongest_rival)
     assert cells["No letter"] == "2 unparsed" and cells["Cost"] == "\\$0.048"
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from made_runs import make_run
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.report.cases import (
     case_matrix_markup,
     choose_cases,
@@ -152,7 +152,7 @@ def test_the_script_comes_only_when_asked_for_and_is_the_only_one_allowed(groups
 
 
 def test_the_command_takes_interactive(runs, tmp_path):
-    assert enter(["report", str(runs["low"]), "-o", str(tmp_path / "r.html"), "--interactive"]) == 0
+    assert run_command(["report", str(runs["low"]), "-o", str(tmp_path / "r.html"), "--interactive"]) == 0
     assert "<script>" in (tmp_path / "r.html").read_text()
 
 
@@ -160,7 +160,7 @@ def test_what_only_the_embedded_judge_says_is_folded_away(bench, tmp_path):
     from medthink.report.judged import score_judgements
 
     run = make_run(tmp_path / "judged", bench, task="twi", words="Opacity in the left lung.")
-    assert enter(["judge", str(run), "--judge", "baseline/rules"]) == 0
+    assert run_command(["judge", str(run), "--judge", "baseline/rules"]) == 0
     groups = group_entries(load_entries([run]))
     page = report_page(groups, [], score_judgements(groups[0].entries))
     assert "<summary>Only the embedded judge was asked" in page

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from judge_server import JudgeServer, judge_well
 from judged_run import SECTIONS, make_discussions, make_run
 from made_runs import make_run as make_steps
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.judge.judged import read_judgements
 from medthink.judge.judgement import digest_judgements
 from medthink.readers.agreement import RaterPair, RunAgreement, write_agreement
@@ -19,10 +19,18 @@ from medthink.report.figures.judged import discussion_drawing, profile_drawing
 from medthink.report.figures.style import draw_markup
 from medthink.report.guessing import audit_group
 from medthink.report.judged import judged_markup, score_judgements
-from medthink.report.judged_tables import NO_PANEL, NO_READER, NO_SHARED, OUTDATED, Seated, coverage_table, kind_tables
+from medthink.report.judged_tables import (
+    NO_PANEL,
+    NO_READER,
+    NO_SHARED,
+    OUTDATED,
+    JudgeRow,
+    coverage_table,
+    kind_tables,
+)
 from medthink.report.page import report_page
 from medthink.report.runs import group_entries, load_entries
-from medthink.stats import agreement, ordered_agreement
+from medthink.stats import ordered_agreement, rater_agreement
 from medthink.stats.estimate import Estimate
 
 SOUND = "The lesion is large. So the diagnosis follows."
@@ -41,7 +49,7 @@ def judge_but_mute(nonce, data, outside):
 def judge(run, *judges):
     with JudgeServer(judge_but_mute) as server:
         words = [word for name in judges for word in ("--judge", name)]
-        assert enter(["judge", str(run), *words, "--base-url", server.url]) in (0, 1)
+        assert run_command(["judge", str(run), *words, "--base-url", server.url]) in (0, 1)
     return run
 
 
@@ -67,7 +75,7 @@ def shown(run):
 
 def seat_of(run, kind, agreements=None):
     (one, *_) = score(run)[1][0].scores[kind]
-    return Seated("run", one.label, one, agreements)
+    return JudgeRow("run", one.label, one, agreements)
 
 
 def rows_under(markup, name):
@@ -82,7 +90,7 @@ def pair(aspect, *, a="anna", b=SEAT, place=("", ""), labels=(True, False), is_o
     second = first[::-1] if is_turned else [*first[:-1], first[0]]
     rng = np.random.default_rng(0)
     ordered = ordered_agreement(first, second, categories=(0, 1, 2), rng=rng) if is_ordered else None
-    found = agreement(first, second, rng=rng)
+    found = rater_agreement(first, second, rng=rng)
     return RaterPair(
         kind="reader–judge", a=a, b=b, aspect=aspect, slicing=place[0], value=place[1], nominal=found, ordered=ordered
     )
@@ -162,7 +170,7 @@ def table_of(what, heading, seats):
 
 
 def seated(one, **changes):
-    return [Seated(one.run, one.judge, replace(one.scores, **changes), None)]
+    return [JudgeRow(one.run, one.judge, replace(one.scores, **changes), None)]
 
 
 def test_every_number_of_the_steps_stands_under_its_name(steps_run):
@@ -203,7 +211,7 @@ def test_every_number_of_discussions_and_findings_stands_under_its_name(discussi
     )
     assert (row["Correct"], row["Incorrect"], row["Education value (0–10)"]) == ("10.0 %", "20.0 %", "4.0")
     run = make_steps(tmp_path / "twi", bench, task="twi", words="Opacity in the left lung.")
-    assert enter(["judge", str(run), "--judge", "baseline/rules", "--what", "findings"]) == 0
+    assert run_command(["judge", str(run), "--judge", "baseline/rules", "--what", "findings"]) == 0
     images, summary = (
         {"supported": rate(a), "contradicted": rate(b), "unverifiable": rate(0)} for a, b in ((0.1, 0.2), (0.3, 0.4))
     )

@@ -7,7 +7,7 @@ import pytest
 
 from calling import call_command
 from made_runs import make_run
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.cli.results.report import report
 from medthink.core.jsonio import read_json, write_json
 from medthink.judge.judged import read_judgements
@@ -15,12 +15,12 @@ from medthink.judge.judgement import digest_judgements
 from medthink.readers.agreement import RaterPair, RunAgreement, write_agreement
 from medthink.report.cases import count_wrong
 from medthink.report.exports import csv_table, markdown_tables
-from medthink.report.guessing import audit_group, points, validity_markup
+from medthink.report.guessing import audit_group, points_with_interval, validity_markup
 from medthink.report.judged import judged_markup, score_judgements
 from medthink.report.page import report_page
 from medthink.report.runs import group_entries, load_entries
-from medthink.scoring.scores import percent
-from medthink.stats import agreement
+from medthink.scoring.scores import rate_text
+from medthink.stats import rater_agreement
 from medthink.stats.estimate import Estimate, Undefined
 from small_benchmark import write_benchmark
 
@@ -82,9 +82,9 @@ def test_a_page_of_discussions_alone_has_no_answers(runs):
 
 def test_differences_are_in_points():
     found = Estimate(value=0.042, low=-0.01, high=0.094, level=0.95, n=9, clusters=9, method="")
-    assert points(found) == "+4.2 (−1.0 to +9.4)"
-    assert points(Undefined(reason="", n=0)) == "–"
-    assert points(Undefined(reason="", n=1, value=0.0)) == "+0.0 (no interval)"
+    assert points_with_interval(found) == "+4.2 (−1.0 to +9.4)"
+    assert points_with_interval(Undefined(reason="", n=0)) == "–"
+    assert points_with_interval(Undefined(reason="", n=1, value=0.0)) == "+0.0 (no interval)"
 
 
 def test_a_run_is_set_against_its_own_blind_run(blind):
@@ -110,26 +110,26 @@ def test_the_gain_stands_beside_accuracy_and_is_over_the_strongest(bench, tmp_pa
     assert rival.name == "own run without images"
     row = next(row for row in rows_of(markup, "Diagnostic gain by run") if row[0] == entry.label)
     assert row[1:5] == [
-        percent(entry.accuracy),
+        rate_text(entry.accuracy),
         f"{rival.name}: 100.0 %",
-        points(audit.diagnostic_gain),
-        percent(rival.on_misses),
+        points_with_interval(audit.diagnostic_gain),
+        rate_text(rival.on_misses),
     ]
     (same,) = audit.consistency
     told = rows_of(markup, "Consistency when only the form changes")
-    assert [entry.label, "option order 2", percent(same.same_answer), points(same.difference)] in told
+    assert [entry.label, "option order 2", rate_text(same.same_answer), points_with_interval(same.difference)] in told
 
 
 def test_a_benchmark_that_has_moved_is_found_by_data_and_another_is_refused(bench, tmp_path, capfd):
     run = make_run(tmp_path / "run", shutil.copytree(bench, tmp_path / "old"))
     moved = (tmp_path / "old").rename(tmp_path / "new")
     page = tmp_path / "r.html"
-    assert enter(["report", str(run), "-o", str(page)]) == 2
+    assert run_command(["report", str(run), "-o", str(page)]) == 2
     assert "--data" in capfd.readouterr().err and not page.exists()
     other = write_benchmark(tmp_path / "other", 7)
-    assert enter(["report", str(run), "-o", str(page), "--data", str(other)]) == 2
+    assert run_command(["report", str(run), "-o", str(page), "--data", str(other)]) == 2
     assert not page.exists()
-    assert enter(["report", str(run), "-o", str(page), "--data", str(moved), "--probe"]) == 0
+    assert run_command(["report", str(run), "-o", str(page), "--data", str(moved), "--probe"]) == 0
     assert "majority letter" in page.read_text()
 
 
@@ -155,7 +155,7 @@ def test_trained_guessers_join_when_asked_for(runs):
 
 def test_what_judges_say_is_shown_with_what_is_not_judged(bench, tmp_path):
     run = make_run(tmp_path / "judged", bench, task="twi", words="Opacity in the left lung.")
-    assert enter(["judge", str(run), "--judge", "baseline/rules"]) == 0
+    assert run_command(["judge", str(run), "--judge", "baseline/rules"]) == 0
     groups = group_entries(load_entries([run]))
     judged = score_judgements(groups[0].entries)
     shown = "".join(judged_markup(judged))
@@ -165,9 +165,9 @@ def test_what_judges_say_is_shown_with_what_is_not_judged(bench, tmp_path):
 
 def test_how_far_a_judge_agrees_with_readers_stands_beside_it(bench, tmp_path):
     run = make_run(tmp_path / "agreed", bench, task="twi", words="Opacity in the left lung.")
-    assert enter(["judge", str(run), "--judge", "baseline/rules"]) == 0
+    assert run_command(["judge", str(run), "--judge", "baseline/rules"]) == 0
     labels = ["supported", "contradicted"] * 6
-    found = agreement(labels, [*labels[:-1], "supported"], rng=np.random.default_rng(0))
+    found = rater_agreement(labels, [*labels[:-1], "supported"], rng=np.random.default_rng(0))
     pair = RaterPair(kind="reader–judge", a="reader <1>", b="the judge", aspect="factual", nominal=found, ordered=None)
     made_from = digest_judgements(read_judgements(run))
     agreements = RunAgreement(
@@ -189,8 +189,8 @@ def test_the_command_writes_everything(runs, tmp_path):
 
 def test_a_strange_figure_and_a_strange_run_are_refused(runs, tmp_path, capfd):
     page = tmp_path / "r.html"
-    assert enter(["report", str(runs["low"]), "-o", str(page), "--figure", "o.gif"]) == 2
-    assert enter(["report", str(tmp_path), "-o", str(page)]) == 2
-    assert enter(["report", str(runs["discussion"]), "-o", str(page), "--figure", str(tmp_path / "o.svg")]) == 2
+    assert run_command(["report", str(runs["low"]), "-o", str(page), "--figure", "o.gif"]) == 2
+    assert run_command(["report", str(tmp_path), "-o", str(page)]) == 2
+    assert run_command(["report", str(runs["discussion"]), "-o", str(page), "--figure", str(tmp_path / "o.svg")]) == 2
     assert "no overview" in capfd.readouterr().err
     assert not page.exists()

@@ -1,6 +1,6 @@
 """Submission files in a report, beside runs and alone."""
 
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.core.jsonio import read_jsonl, write_jsonl
 from medthink.report.guessing import audit_group
 from medthink.report.page import report_page
@@ -26,7 +26,7 @@ def test_a_file_stands_among_the_runs_of_the_same_cases(runs, bench, tmp_path):
 def test_files_alone_make_a_report(runs, bench, tmp_path, capfd):
     file = submission(tmp_path / "theirs.jsonl", runs["low"])
     page = tmp_path / "r.html"
-    assert enter(["report", str(file), "-o", str(page)]) == 2
+    assert run_command(["report", str(file), "-o", str(page)]) == 2
     assert "--data" in capfd.readouterr().err and not page.exists()
-    assert enter(["report", str(file), "-o", str(page), "--data", str(bench)]) == 0
+    assert run_command(["report", str(file), "-o", str(page), "--data", str(bench)]) == 0
     assert "(texts)" in page.read_text().partition("</header>")[0]

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from medthink.core.numbers import count_of
 from medthink.report.summary import name_some, summarise_group
-from medthink.scoring.compare import resolve
+from medthink.scoring.compare import detectable_difference
 
 
 def test_counts_and_names_read_as_language():
@@ -69,7 +69,10 @@ def test_what_the_cases_could_show_is_that_of_the_middle_run(blind):
     made = blind._replace(entries=tuple(entries), ranking=replace(blind.ranking, runs=runs))
     (sentence,) = [one for one in summarise_group(made) if one.startswith("With ")]
     assert "disagree on 20 % of them" in sentence
-    assert f"{resolve(leader, others[1], threshold=blind.ranking.threshold).difference * 100:.1f} points" in sentence
+    assert (
+        f"{detectable_difference(leader, others[1], threshold=blind.ranking.threshold).difference * 100:.1f} points"
+        in sentence
+    )
 
 
 def test_a_single_run_is_not_compared(groups):

@@ -8,12 +8,12 @@ import pytest
 from ledger_rows import read_rows
 from medthink.core.errors import LedgerError, UsageError
 from medthink.models.request import Attempt, ModelError, Reply, Usage
-from medthink.runs.calls.answerers import AddedAnswerer, Unchecked
-from medthink.runs.calls.asking import FIRST_CASES, LATER_CASES, Desk, Streak, example_request
+from medthink.runs.calls.answerers import AddedAnswerer, NoPreflight
+from medthink.runs.calls.asking import FIRST_CASES, LATER_CASES, FailureGuard, LedgerCallMaker, settings_test_request
 from medthink.runs.calls.budget import Budget
 from medthink.runs.ledger.ledger import Ledger
 from medthink.runs.manifest import RunSpec
-from medthink.runs.session import carry_out
+from medthink.runs.session import run_session
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.condition import Condition
 
@@ -22,7 +22,7 @@ TWI = Condition(findings="self", summary="self")
 
 def go(benchmark, out, **changes):
     told = {"benchmark": benchmark, "model": "baseline/retrieval", "out": out, "task": "twi", "condition": TWI}
-    return carry_out(RunSpec(**(told | changes)))
+    return run_session(RunSpec(**(told | changes)))
 
 
 @pytest.mark.parametrize("spoil", [lambda path: path.unlink(), lambda path: path.write_bytes(b"\xff\xd8\xff no")])
@@ -64,7 +64,7 @@ def error(kind="auth", detail="not for you") -> ModelError:
 
 
 def test_one_case_that_is_turned_away_stops_nothing():
-    streak = Streak()
+    streak = FailureGuard()
     for case in range(100):
         assert streak.note_failure(case, error()) is None
         assert streak.note_failure(case, error()) is None, "the same case again is no other case"
@@ -72,7 +72,7 @@ def test_one_case_that_is_turned_away_stops_nothing():
 
 
 def test_the_first_cases_that_fail_alike_stop_the_run_with_the_providers_words():
-    streak = Streak()
+    streak = FailureGuard()
     for case in range(FIRST_CASES - 1):
         assert streak.note_failure(case, error()) is None
     stop = streak.note_failure(99, error())
@@ -80,19 +80,19 @@ def test_the_first_cases_that_fail_alike_stop_the_run_with_the_providers_words()
 
 
 def test_another_kind_of_failure_begins_another_streak():
-    streak = Streak()
+    streak = FailureGuard()
     kinds = ["auth", "server"] * 20
     assert [streak.note_failure(case, error(kind)) for case, kind in enumerate(kinds)] == [None] * 40
 
 
 def test_after_an_answer_more_is_forgiven_and_what_failed_before_does_not_count():
-    streak = Streak(has_answers=True, failed_before=range(1_000))
+    streak = FailureGuard(has_answers=True, failed_before=range(1_000))
     assert [streak.note_failure(case, error()) for case in range(1_000)] == [None] * 1_000
     ends = [streak.note_failure(case, error()) for case in range(1_000, 1_000 + LATER_CASES)]
     assert [end is not None for end in ends] == [False] * (LATER_CASES - 1) + [True]
 
 
-class Paid(Unchecked):
+class Paid(NoPreflight):
     """An answerer whose attempts are scripted: each is an outcome and its tokens; a token costs a cent."""
 
     spec, concurrency, first_phase, is_remote = "server/m", 2, "asking", True
@@ -126,9 +126,9 @@ class Asked:
 def ask(tmp_path, answerer, budget, cases=(1,)):
     async def scene():
         ledger = Ledger(tmp_path / "ledger.sqlite")
-        desk = Desk(answerer, ledger, budget)
+        desk = LedgerCallMaker(answerer, ledger, budget)
         try:
-            calls = (desk.call(Asked(), example_request(Condition()), case) for case in cases)
+            calls = (desk.call(Asked(), settings_test_request(Condition()), case) for case in cases)
             return desk, await asyncio.gather(*calls, return_exceptions=True)
         finally:
             ledger.close()

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from medthink.cli.command import enter
-from medthink.web.app.benchmarks import Library
-from medthink.web.runs.index import Shelf
+from medthink.cli.command import run_command
+from medthink.web.app.benchmarks import BenchmarkCache
+from medthink.web.runs.index import RunIndex
 from small_benchmark import write_benchmark
 
 TASK = ("--model", "baseline/retrieval", "--task", "twi")
@@ -43,8 +43,8 @@ DAMAGES = {
 def whole(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("whole")
     bench = write_benchmark(root / "bench", cases=20, images=1)
-    assert enter(["run", str(bench), *TASK, "--out", str(root / "run")]) == 0
-    assert enter(["judge", str(root / "run"), "--judge", "baseline/rules", "--what", "steps"]) == 0
+    assert run_command(["run", str(bench), *TASK, "--out", str(root / "run")]) == 0
+    assert run_command(["judge", str(root / "run"), "--judge", "baseline/rules", "--what", "steps"]) == 0
     return root
 
 
@@ -76,7 +76,7 @@ def test_every_command_says_so_or_needs_nothing_of_what_is_damaged(whole, tmp_pa
         if is_killed:
             (run / "predictions.jsonl").unlink()
         capfd.readouterr()
-        code = enter([str(word) for word in commands(whole / "bench", run)[name]])
+        code = run_command([str(word) for word in commands(whole / "bench", run)[name]])
         said = capfd.readouterr().err
         assert code == 0 or is_said(code, said), (name, code, said)
         outcomes[name] = code
@@ -89,7 +89,7 @@ def test_the_ledger_of_judging_is_told_in_the_same_way(whole, tmp_path, capfd, d
     run = shutil.copytree(whole / "run", tmp_path / "run")
     DAMAGES[damage](run / "judge.sqlite")
     capfd.readouterr()
-    code = enter(["judge", str(run), "--judge", "baseline/rules", "--what", "steps"])
+    code = run_command(["judge", str(run), "--judge", "baseline/rules", "--what", "steps"])
     said = capfd.readouterr().err
     assert is_said(code, said) and "judge.sqlite" in said
 
@@ -97,7 +97,7 @@ def test_the_ledger_of_judging_is_told_in_the_same_way(whole, tmp_path, capfd, d
 def test_a_ledger_that_lost_its_calls_is_not_paid_for_again(whole, tmp_path, capfd):
     run = shutil.copytree(whole / "run", tmp_path / "run")
     alter(run / "ledger.sqlite", "DELETE FROM calls WHERE id > 3")
-    assert enter(["run", str(whole / "bench"), *TASK, "--out", str(run)]) == 2
+    assert run_command(["run", str(whole / "bench"), *TASK, "--out", str(run)]) == 2
     assert "is damaged: it holds 3 calls, and run.json counts 60" in capfd.readouterr().err
     assert (run / "predictions.jsonl").read_bytes() == (whole / "run" / "predictions.jsonl").read_bytes()
 
@@ -106,7 +106,7 @@ def test_a_damaged_run_is_shown_as_such_among_the_others(whole, tmp_path):
     good, bad = (shutil.copytree(whole / "run", tmp_path / name) for name in ("good", "bad"))
     (bad / "predictions.jsonl").unlink()
     DAMAGES["cut in half"](bad / "ledger.sqlite")
-    shelf = Shelf([good, bad], Library())
+    shelf = RunIndex([good, bad], BenchmarkCache())
     assert [run.name for run in shelf.runs()] == ["good"]
     (broken,) = shelf.broken()
     assert broken.name == "bad" and "the ledger is damaged" in broken.problem

@@ -7,7 +7,7 @@ import pytest
 from made_runs import make_run
 from medthink.core.errors import DataError
 from medthink.runs.ledger.ledger import Ledger
-from medthink.runs.ledger.lock import hold, is_held
+from medthink.runs.ledger.lock import is_locked, lock_run
 from medthink.runs.run import PREDICTIONS_FILE, Run, is_unsettled, read_rows, stamp
 from small_benchmark import write_benchmark
 
@@ -36,9 +36,9 @@ def test_a_killed_run_is_read_from_its_ledger(made):
 
 def test_a_run_under_way_is_read_from_its_ledger(made):
     assert not is_unsettled(made)
-    with hold(made):
-        assert is_held(made) and is_unsettled(made)
-    assert not is_held(made)
+    with lock_run(made):
+        assert is_locked(made) and is_unsettled(made)
+    assert not is_locked(made)
 
 
 def test_a_run_without_a_ledger_yet_has_no_rows(tmp_path):
@@ -65,6 +65,6 @@ def test_asking_who_works_on_a_run_does_not_refuse_a_run_that_starts(made, monke
     handle = os.open(made / ".lock", os.O_RDONLY)
     fcntl.flock(handle, fcntl.LOCK_SH)
     monkeypatch.setattr("medthink.runs.ledger.lock.time.sleep", lambda _: fcntl.flock(handle, fcntl.LOCK_UN))
-    with hold(made):
+    with lock_run(made):
         pass
     os.close(handle)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from made_runs import make_run
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.runs.ledger.ledger import Ledger
 from medthink.runs.run import Run, write_results
 from small_benchmark import write_benchmark
@@ -39,7 +39,7 @@ def wide(monkeypatch):
 
 
 def said(capfdbinary, *words: object) -> str:
-    assert enter([str(word) for word in words]) == 0
+    assert run_command([str(word) for word in words]) == 0
     return capfdbinary.readouterr().out.decode()
 
 

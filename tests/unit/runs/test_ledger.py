@@ -9,8 +9,8 @@ from ledger_rows import read_rows
 from medthink.core.errors import LedgerError
 from medthink.core.jsonio import encode_json
 from medthink.models.request import Attempt, Reply, Usage
-from medthink.runs.ledger.ledger import Call, Ledger, Settled
-from medthink.runs.ledger.queries import count_image_doubts
+from medthink.runs.ledger.ledger import Call, Ledger, RecordedCall
+from medthink.runs.ledger.queries import count_image_warnings
 
 REPLY = Reply(text="B", json={"answer": "B"}, usage=Usage(10, 2, 5, 1), model="m-1", latency_s=0.5)
 
@@ -30,7 +30,7 @@ def ledger(tmp_path):
     opened.close()
 
 
-async def finish(ledger: Ledger, key: str) -> Settled:
+async def finish(ledger: Ledger, key: str) -> RecordedCall:
     await ledger.intend(call(key))
     ledger.note_attempt(key, attempt())
     return await ledger.settle(key, REPLY, cost_usd=0.25)
@@ -81,7 +81,7 @@ def test_many_at_once_are_all_kept(ledger):
 
 
 def test_a_call_may_be_intended_and_settled_at_once_whatever_waits_before_it(ledger):
-    async def both() -> Settled:
+    async def both() -> RecordedCall:
         await ledger.intend(call("k1"))
         # The reply to another call comes first in the batch, so replies would be written before intents.
         orders = (
@@ -290,7 +290,7 @@ def test_replies_that_count_too_few_tokens_for_their_images_are_doubted(ledger, 
         await ledger.settle("k1", Reply(text="B", usage=usage), cost_usd=None)
 
     asyncio.run(scene())
-    assert count_image_doubts(ledger) == doubts
+    assert count_image_warnings(ledger) == doubts
 
 
 def test_an_embedded_reader_is_not_suspected_of_ignoring_images(ledger):
@@ -301,4 +301,4 @@ def test_an_embedded_reader_is_not_suspected_of_ignoring_images(ledger):
         await ledger.settle("k1", Reply(text="B", usage=Usage()), cost_usd=0.0)
 
     asyncio.run(scene())
-    assert count_image_doubts(ledger) == (0, 0)
+    assert count_image_warnings(ledger) == (0, 0)

@@ -8,11 +8,11 @@ import pytest
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.images import fact_cache
 from medthink.cases.images.stores import FolderImages
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.runs.calls.answerers import BaselineAnswerer
 from medthink.runs.dry_run import estimate
 from medthink.runs.manifest import RunSpec
-from medthink.runs.session import carry_out
+from medthink.runs.session import run_session
 from small_benchmark import write_benchmark
 
 
@@ -60,42 +60,42 @@ def before_first_call(seen: list[str]) -> list[str]:
 
 
 def test_one_pass_and_each_image_once_before_the_first_call(bench, seen):
-    carry_out(spec(bench, "first"))
+    run_session(spec(bench, "first"))
     began = before_first_call(seen)
     assert began.count("pass") == 1
     # The images of the split; then those of the cases that are being asked about.
     assert began.index("pass") == 120
     seen.clear()
-    carry_out(spec(bench, "second"))
+    run_session(spec(bench, "second"))
     began = before_first_call(seen)
     assert began.index("pass") == 0, "no image was read to know that it is the same"
 
 
 def test_rehash_reads_every_image_again(bench, seen):
-    first = carry_out(spec(bench, "first")).run.manifest
+    first = run_session(spec(bench, "first")).run.manifest
     seen.clear()
-    second = carry_out(spec(bench, "second", rehash=True)).run.manifest
+    second = run_session(spec(bench, "second", rehash=True)).run.manifest
     assert before_first_call(seen).index("pass") == 120
     assert first.fingerprint == second.fingerprint
 
 
 def test_a_change_is_seen_and_the_calls_have_the_digests_of_what_is_sent(bench, seen):
-    before = carry_out(spec(bench, "first")).run.manifest.fingerprint
+    before = run_session(spec(bench, "first")).run.manifest.fingerprint
     (bench / "images/case00103/i103x1.jpg").write_bytes((bench / "images/case00104/i104x1.jpg").read_bytes())
     seen.clear()
-    assert carry_out(spec(bench, "second")).run.manifest.fingerprint != before
+    assert run_session(spec(bench, "second")).run.manifest.fingerprint != before
     assert before_first_call(seen).index("pass") == 1
 
 
 def test_an_estimate_reads_nothing_twice_either(bench, seen):
     estimate(spec(bench, "first"))
     seen.clear()
-    carry_out(spec(bench, "first"))
+    run_session(spec(bench, "first"))
     assert before_first_call(seen).index("pass") == 0
 
 
 def test_the_flag_is_kept_in_the_plan(bench, tmp_path):
     words = ["run", str(bench), "--model", "baseline/random", "--out", str(tmp_path / "run"), "--rehash"]
-    assert enter(words) == 0
+    assert run_command(words) == 0
     assert "rehash = true" in (tmp_path / "run/plan.toml").read_text()
     assert json.loads((tmp_path / "run/run.json").read_text())["progress"]["is_complete"]

@@ -8,7 +8,7 @@ import pytest
 
 from medthink.core.errors import LedgerError, UsageError
 from medthink.runs.calls.budget import Budget, BudgetReached
-from medthink.runs.ledger.lock import hold
+from medthink.runs.ledger.lock import lock_run
 
 HOLDER = """
 import sys, time
@@ -23,12 +23,12 @@ with hold(Path(sys.argv[1])):
 def test_a_second_process_is_refused_by_name_and_a_dead_ones_lock_is_taken_over(tmp_path):
     holder = subprocess.Popen([sys.executable, "-c", HOLDER, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     assert holder.stdout.readline() == "held\n"
-    with pytest.raises(LedgerError, match=f"in use by process {holder.pid}"), hold(tmp_path):
+    with pytest.raises(LedgerError, match=f"in use by process {holder.pid}"), lock_run(tmp_path):
         pass
     holder.kill()
     holder.wait()
     holder.stdout.close()
-    with hold(tmp_path):
+    with lock_run(tmp_path):
         pass
 
 

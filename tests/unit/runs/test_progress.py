@@ -4,11 +4,11 @@ import msgspec
 import pytest
 
 from medthink.models.request import Usage
-from medthink.runs.ledger.lock import hold
+from medthink.runs.ledger.lock import lock_run
 from medthink.runs.manifest import RunSpec
-from medthink.runs.progress import LIVE, Announcement, LiveCounts, Tracker
+from medthink.runs.progress import LIVE, LiveCounts, ProgressFile, ProgressTracker
 from medthink.runs.run import read_status
-from medthink.runs.session import carry_out
+from medthink.runs.session import run_session
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import count_calls
 
@@ -36,7 +36,7 @@ class Diary:
 def follow(benchmark, out, **changes) -> Diary:
     diary = Diary()
     told = {"benchmark": benchmark, "model": "baseline/retrieval", "out": out, "task": "twi", "condition": TWI}
-    carry_out(RunSpec(**(told | changes)), listener=diary)
+    run_session(RunSpec(**(told | changes)), listener=diary)
     return diary
 
 
@@ -97,8 +97,8 @@ def test_another_process_reads_the_same_counts(benchmark, tmp_path):
     follow(benchmark, out, max_calls=10)
     status = read_status(out)
     assert (status.is_running, status.phase, status.in_flight) == (False, "ended", 0)
-    with hold(out):
-        tracker = Tracker()
+    with lock_run(out):
+        tracker = ProgressTracker()
         tracker.announce_in(out)
         tracker.counts.predictions, tracker.counts.calls = 12, 48
         tracker.enter("waiting", "for the server")
@@ -112,6 +112,6 @@ def test_another_process_reads_the_same_counts(benchmark, tmp_path):
 def test_an_announcement_that_cannot_be_read_is_none(benchmark, tmp_path):
     follow(benchmark, tmp_path / "run")
     (tmp_path / "run" / LIVE).write_text("{")
-    with hold(tmp_path / "run"):
+    with lock_run(tmp_path / "run"):
         assert read_status(tmp_path / "run").phase == "ended"
-    assert msgspec.json.decode(b'{"phase": "asking"}', type=Announcement).calls == 0
+    assert msgspec.json.decode(b'{"phase": "asking"}', type=ProgressFile).calls == 0

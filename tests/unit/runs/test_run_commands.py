@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.core.digest import digest_bytes
 from medthink.core.errors import UsageError
 from medthink.models.limits import Backoff
@@ -22,26 +22,28 @@ def _wide(monkeypatch):
 
 @pytest.mark.parametrize("flag", ["--show-prompts", "--dry-run"])
 def test_an_unknown_case_is_refused_where_nothing_is_sent_too(benchmark, capsys, flag):
-    assert enter(["run", str(benchmark), "--model", "baseline/random", flag, "--cases", "100,999"]) == 2
+    assert run_command(["run", str(benchmark), "--model", "baseline/random", flag, "--cases", "100,999"]) == 2
     assert "no such case in the split test: 999" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["--limit", "9" * 20], ["--shard", f"{'9' * 20}/{'9' * 20}"]])
 def test_what_no_manifest_can_hold_is_refused(benchmark, tmp_path, capsys, words):
-    assert enter(["run", str(benchmark), "--model", "baseline/random", "--out", str(tmp_path / "run"), *words]) == 2
+    assert (
+        run_command(["run", str(benchmark), "--model", "baseline/random", "--out", str(tmp_path / "run"), *words]) == 2
+    )
     assert "run.json cannot store these settings" in capsys.readouterr().err
 
 
 def test_a_path_that_is_no_unicode_is_refused(benchmark, tmp_path, capsys):
     odd = benchmark.rename(tmp_path / os.fsdecode(b"bench\xff"))
-    assert enter(["run", str(odd), "--model", "baseline/random", "--out", str(tmp_path / "run")]) == 2
+    assert run_command(["run", str(odd), "--model", "baseline/random", "--out", str(tmp_path / "run")]) == 2
     assert "run.json cannot store these settings" in capsys.readouterr().err
 
 
 def test_prompts_of_an_empty_shard_are_refused(benchmark, capsys):
     empty = next(number for number in range(1, 100) if not _cases_in(benchmark, number, capsys))
     words = ["run", str(benchmark), "--model", "baseline/random", "--show-prompts", "--shard", f"{empty}/99"]
-    assert enter(words) == 2
+    assert run_command(words) == 2
     assert "no case is in this part" in capsys.readouterr().err
 
 
@@ -50,18 +52,18 @@ def test_what_sends_nothing_needs_no_key(benchmark, tmp_path, capsys, monkeypatc
     for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
         monkeypatch.delenv(variable, raising=False)
     words = ["run", str(benchmark), "--model", f"{provider}/m", "--max-tokens", "99", "--out", str(tmp_path / "run")]
-    assert enter([*words, "--dry-run"]) == enter([*words, "--show-prompts"]) == 0
+    assert run_command([*words, "--dry-run"]) == run_command([*words, "--show-prompts"]) == 0
     assert "12" in capsys.readouterr().out
-    assert enter(words) == 2
+    assert run_command(words) == 2
     assert "needs a key" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 
 
 def test_a_dry_run_says_what_is_left_and_what_is_done(benchmark, tmp_path, capsys):
     words = ["run", str(benchmark), "--model", "baseline/random", "--out", str(tmp_path / "run")]
-    assert enter([*words, "--max-calls", "5"]) == 1
+    assert run_command([*words, "--max-calls", "5"]) == 1
     capsys.readouterr()
-    assert enter([*words, "--dry-run"]) == 0
+    assert run_command([*words, "--dry-run"]) == 0
     shown = [re.split("  +", line.strip()) for line in capsys.readouterr().out.splitlines()]
     rows = {words[0]: words[-1] for words in shown}
     assert rows["already done"] == "5 of 12 predictions: 5 ok; 5 calls; cost $0.00"
@@ -70,7 +72,7 @@ def test_a_dry_run_says_what_is_left_and_what_is_done(benchmark, tmp_path, capsy
 
 def test_requests_that_differ_by_their_image_alone_are_shown_once_with_every_image(benchmark, capsys):
     words = ["run", str(benchmark), "--model", "baseline/random", "--task", "twi", "--show-prompts", "--cases", "100"]
-    assert enter([*words, "--temperature", "0.5", "--max-side", "9000"]) == 0
+    assert run_command([*words, "--temperature", "0.5", "--max-side", "9000"]) == 0
     shown = capsys.readouterr().out
     digests = [digest_bytes(path.read_bytes())[:12] for path in sorted((benchmark / "images/case00100").iterdir())]
     steps = shown.split("──── ")[1:]
@@ -82,9 +84,9 @@ def test_requests_that_differ_by_their_image_alone_are_shown_once_with_every_ima
 
 def test_samples_that_are_asked_the_same_are_shown_once_and_others_apart(benchmark, capsys):
     words = ["run", str(benchmark), "--model", "baseline/random", "--show-prompts", "--samples", "2"]
-    assert enter(words) == 0
+    assert run_command(words) == 0
     assert capsys.readouterr().out.count("──── answer · 2 times ─") == 1
-    assert enter([*words, "--model-seed", "4"]) == 0
+    assert run_command([*words, "--model-seed", "4"]) == 0
     assert re.findall(r"──── answer ─|seed \d", capsys.readouterr().out) == [
         "──── answer ─",
         "seed 4",
@@ -95,11 +97,11 @@ def test_samples_that_are_asked_the_same_are_shown_once_and_others_apart(benchma
 
 def test_a_dry_run_counts_what_failed_as_left(benchmark, tmp_path, capsys):
     first, again = str(tmp_path / "first"), str(tmp_path / "again")
-    assert enter(["run", str(benchmark), "--model", "baseline/random", "--out", first, "--limit", "10"]) == 0
+    assert run_command(["run", str(benchmark), "--model", "baseline/random", "--out", first, "--limit", "10"]) == 0
     words = ["run", str(benchmark), "--model", f"replay/{first}", "--out", again]
-    assert enter(words) == 4
+    assert run_command(words) == 4
     capsys.readouterr()
-    assert enter([*words, "--dry-run"]) == 0
+    assert run_command([*words, "--dry-run"]) == 0
     assert "10 of 12 predictions: 10 ok; 10 calls;" in capsys.readouterr().out
 
 
@@ -108,7 +110,7 @@ def test_a_dry_run_counts_what_failed_as_left(benchmark, tmp_path, capsys):
     [([], "DATA, --model, --out"), (["bench"], "--model, --out"), (["bench", "--dry-run"], "--model")],
 )
 def test_all_that_is_missing_is_named_at_once(capsys, words, missing):
-    assert enter(["run", *words]) == 2
+    assert run_command(["run", *words]) == 2
     assert f"missing: {missing}\n" in capsys.readouterr().err
 
 
@@ -165,9 +167,9 @@ def test_every_flag_changes_what_it_says_and_nothing_else(monkeypatch, tmp_path,
                 heard.update(msgspec.structs.asdict(one))
             raise UsageError("heard")
 
-        monkeypatch.setattr("medthink.runs.session.carry_out", listen)
+        monkeypatch.setattr("medthink.runs.session.run_session", listen)
         command = ["run", "bench", "--model", "server/m", "--task", "twi", "--out", str(tmp_path), *more]
-        assert enter(command) == 2
+        assert run_command(command) == 2
         # The plan says the same in other words.
         return {name: value for name, value in heard.items() if name not in ("condition", "pace", "plan")}
 
@@ -191,9 +193,9 @@ def test_what_a_model_does_not_take_is_refused_by_the_run_and_by_its_estimate(
     for variable in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.setenv(variable, "sk-0123456789")
     command = ["run", str(benchmark), "--model", model, *words]
-    assert enter([*command, "--dry-run"]) == 2
+    assert run_command([*command, "--dry-run"]) == 2
     assert f"leave out {words[-2]}" in capsys.readouterr().err
-    assert enter([*command, "--out", str(tmp_path / "run")]) == 2
+    assert run_command([*command, "--out", str(tmp_path / "run")]) == 2
     assert f"leave out {words[-2]}" in capsys.readouterr().err
     assert not (tmp_path / "run").exists(), "nothing was asked, and nothing is recorded as failed"
 
@@ -208,7 +210,7 @@ def test_what_a_model_does_not_take_is_refused_by_the_run_and_by_its_estimate(
 @pytest.mark.parametrize("name", ["random", "majority", "longest", "guesser", "guesser:images"])
 def test_what_a_baseline_cannot_do_is_refused_at_the_start(benchmark, tmp_path, capsys, name, words, problem):
     command = ["run", str(benchmark), "--model", f"baseline/{name}", "--out", str(tmp_path / "run"), *words]
-    assert enter(command) == 2
+    assert run_command(command) == 2
     assert problem in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 
@@ -216,7 +218,7 @@ def test_what_a_baseline_cannot_do_is_refused_at_the_start(benchmark, tmp_path, 
 def test_a_model_seed_chooses_among_random_draws(benchmark, tmp_path):
     def letters(name, *words):
         command = ["run", str(benchmark), "--model", "baseline/random", "--out", str(tmp_path / name), *words]
-        assert enter(command) == 0
+        assert run_command(command) == 0
         lines = (tmp_path / name / "predictions.jsonl").read_text().splitlines()
         return [json.loads(line)["prediction"] for line in lines]
 
@@ -227,22 +229,22 @@ def test_a_model_seed_chooses_among_random_draws(benchmark, tmp_path):
 
 def _cases_in(benchmark, number, capsys) -> int:
     words = ["run", str(benchmark), "--model", "baseline/random", "--dry-run", "--json", "--shard", f"{number}/99"]
-    assert enter(words) == 0
+    assert run_command(words) == 0
     return json.loads(capsys.readouterr().out)["cases"]
 
 
 def test_the_status_needs_no_benchmark_once_a_session_has_ended(benchmark, tmp_path, capsys):
-    assert enter(["run", str(benchmark), "--model", "baseline/random", "--out", str(tmp_path / "run")]) == 0
+    assert run_command(["run", str(benchmark), "--model", "baseline/random", "--out", str(tmp_path / "run")]) == 0
     benchmark.rename(tmp_path / "moved")
     capsys.readouterr()
-    assert enter(["run", "--status", str(tmp_path / "run")]) == 0
+    assert run_command(["run", "--status", str(tmp_path / "run")]) == 0
     assert "12 of 12 done: 12 ok" in capsys.readouterr().out
 
 
 def test_a_table_says_why_calls_failed(benchmark, tmp_path, capsys):
     first, again = str(tmp_path / "first"), str(tmp_path / "again")
-    assert enter(["run", str(benchmark), "--model", "baseline/random", "--out", first, "--limit", "10"]) == 0
-    assert enter(["run", str(benchmark), "--model", f"replay/{first}", "--out", again]) == 4
+    assert run_command(["run", str(benchmark), "--model", "baseline/random", "--out", first, "--limit", "10"]) == 0
+    assert run_command(["run", str(benchmark), "--model", f"replay/{first}", "--out", again]) == 4
     shown = capsys.readouterr().out
     assert "2 × unsupported: the replayed run never asked this answer prompt" in shown
     assert "the same command retries them" in shown
@@ -251,11 +253,11 @@ def test_a_table_says_why_calls_failed(benchmark, tmp_path, capsys):
 @pytest.mark.parametrize("word", ["run", "replay"])
 def test_a_ledger_that_is_none_is_refused(benchmark, tmp_path, capsys, word):
     run = tmp_path / "run"
-    assert enter(["run", str(benchmark), "--model", "baseline/random", "--out", str(run)]) == 0
+    assert run_command(["run", str(benchmark), "--model", "baseline/random", "--out", str(run)]) == 0
     (run / "ledger.sqlite").write_bytes(b"garbage" * 1000)
     words = {
         "run": ["run", "--status", str(run)],
         "replay": ["run", str(benchmark), "--model", f"replay/{run}", "--out", str(tmp_path / "again")],
     }
-    assert enter(words[word]) == 2
+    assert run_command(words[word]) == 2
     assert "the ledger is damaged: file is not a database" in capsys.readouterr().err

@@ -19,15 +19,15 @@ from ledger_rows import read_rows
 from medthink.cases.images.fact_cache import ImageFacts, find_facts
 from medthink.core.errors import DataError, LedgerError, UsageError
 from medthink.models.request import Reply, Request, TextPart
-from medthink.runs.calls.answerers import Free
-from medthink.runs.calls.asking import Desk, encode_image
+from medthink.runs.calls.answerers import CostsNothing
+from medthink.runs.calls.asking import LedgerCallMaker, encode_image
 from medthink.runs.calls.budget import Budget
-from medthink.runs.dry_run import RehearsalDesk, estimate, rehearse
+from medthink.runs.dry_run import DryRunCallMaker, dry_run, estimate
 from medthink.runs.engine import run_to_end
 from medthink.runs.ledger.ledger import Ledger
 from medthink.runs.manifest import RunSpec
 from medthink.runs.selection import Selection, Shard, parse_shard
-from medthink.runs.session import carry_out
+from medthink.runs.session import run_session
 from medthink.runs.shards import merge_shards
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import prompt_versions
@@ -40,7 +40,7 @@ def run_spec(benchmark, out, **changes) -> RunSpec:
 
 
 def test_a_run_leaves_a_manifest_a_ledger_and_a_prediction_for_every_case(benchmark, tmp_path):
-    session = carry_out(run_spec(benchmark, tmp_path / "run"))
+    session = run_session(run_spec(benchmark, tmp_path / "run"))
     predictions = list(session.run.predictions())
     assert [p.case for p in predictions] == list(range(100, 112))
     assert all(p.state == "ok" and p.prediction in "ABCDE" and len(p.calls) == 1 for p in predictions)
@@ -53,19 +53,19 @@ def test_a_run_leaves_a_manifest_a_ledger_and_a_prediction_for_every_case(benchm
 
 def test_a_run_labelled_by_an_earlier_release_is_continued_under_its_old_digest(benchmark, tmp_path):
     out = tmp_path / "run"
-    carry_out(run_spec(benchmark, out, max_calls=2))
+    run_session(run_spec(benchmark, out, max_calls=2))
     stored = json.loads((out / "run.json").read_text())
     stored["condition_label"] = "blind · 100 % of images"
     (out / "run.json").write_text(json.dumps(stored))
     before = medthink.Run.open(out).manifest.digest()
-    after = carry_out(run_spec(benchmark, out)).run
+    after = run_session(run_spec(benchmark, out)).run
     assert after.manifest.progress.is_complete and after.manifest.digest() == before
     assert "unaided" in repr(after) and "blind" not in repr(after)
 
 
 def test_a_run_opens_its_own_cases_and_refuses_another_benchmark(benchmark, tmp_path):
     selection = Selection(split="test", cases=(100, 103))
-    made = carry_out(run_spec(benchmark, tmp_path / "run", selection=selection)).run
+    made = run_session(run_spec(benchmark, tmp_path / "run", selection=selection)).run
     assert list(made.cases()) == [100, 103] and len(made.split()) == 12
     moved = shutil.copytree(benchmark, tmp_path / "moved")
     assert list(made.cases(moved)) == [100, 103]
@@ -132,7 +132,7 @@ def test_a_condition_from_python_asks_for_the_steps_of_its_task(benchmark, tmp_p
 
 def test_manifest_and_predictions_say_what_was_asked_and_answered(benchmark, tmp_path):
     condition = msgspec.structs.replace(TWI, seed=3)
-    made = carry_out(
+    made = run_session(
         run_spec(benchmark, tmp_path / "run", task="twi", condition=condition, model="baseline/retrieval")
     ).run
     assert (made.manifest.package, made.manifest.condition) == (medthink.__version__, condition)
@@ -146,65 +146,65 @@ def test_manifest_and_predictions_say_what_was_asked_and_answered(benchmark, tmp
 
 
 def test_replay_does_not_answer_from_a_call_that_failed(benchmark, tmp_path):
-    carry_out(run_spec(benchmark, tmp_path / "first"))
+    run_session(run_spec(benchmark, tmp_path / "first"))
     with contextlib.closing(sqlite3.connect(tmp_path / "first" / "ledger.sqlite")) as ledger, ledger:
         ledger.execute("UPDATE calls SET state = 'failed'")
-    again = carry_out(run_spec(benchmark, tmp_path / "again", model=f"replay/{tmp_path / 'first'}"))
+    again = run_session(run_spec(benchmark, tmp_path / "again", model=f"replay/{tmp_path / 'first'}"))
     assert {p.state for p in again.run.predictions()} == {"failed"}
 
 
 def test_a_finished_run_makes_no_calls_and_rewrites_the_same_bytes(benchmark, tmp_path):
     out = tmp_path / "run"
-    first = carry_out(run_spec(benchmark, out, task="twi", condition=TWI, model="baseline/retrieval"))
+    first = run_session(run_spec(benchmark, out, task="twi", condition=TWI, model="baseline/retrieval"))
     before = {name: (out / name).read_bytes() for name in ("run.json", "predictions.jsonl")}
-    second = carry_out(run_spec(benchmark, out, task="twi", condition=TWI, model="baseline/retrieval"))
+    second = run_session(run_spec(benchmark, out, task="twi", condition=TWI, model="baseline/retrieval"))
     assert first.calls_made == 12 * 4
     assert second.calls_made == 0
     assert before == {name: (out / name).read_bytes() for name in before}
 
 
 def test_another_command_on_the_same_run_is_refused_and_named(benchmark, tmp_path):
-    carry_out(run_spec(benchmark, tmp_path / "run"))
+    run_session(run_spec(benchmark, tmp_path / "run"))
     with pytest.raises(
         LedgerError, match=r"another run: selection\.limit: was None, now 3; condition\.samples: was 1, now 2\n"
     ):
         changed = {"condition": Condition(samples=2), "selection": Selection(split="test", limit=3)}
-        carry_out(run_spec(benchmark, tmp_path / "run", **changed))
+        run_session(run_spec(benchmark, tmp_path / "run", **changed))
 
 
 def test_another_task_is_named_without_the_digests_of_its_prompts(benchmark, tmp_path):
-    carry_out(run_spec(benchmark, tmp_path / "run", model="baseline/retrieval"))
+    run_session(run_spec(benchmark, tmp_path / "run", model="baseline/retrieval"))
     with pytest.raises(LedgerError, match=r"another run: task: was answer, now discussion\n"):
-        carry_out(run_spec(benchmark, tmp_path / "run", model="baseline/retrieval", task="discussion"))
+        run_session(run_spec(benchmark, tmp_path / "run", model="baseline/retrieval", task="discussion"))
 
 
 def test_a_benchmark_that_changed_since_is_refused_and_named(benchmark, tmp_path):
-    carry_out(run_spec(benchmark, tmp_path / "run"))
+    run_session(run_spec(benchmark, tmp_path / "run"))
     first, second = sorted((benchmark / "images/case00100").iterdir())
     first.write_bytes(second.read_bytes())
     with pytest.raises(LedgerError, match="the benchmark has changed since: fingerprint"):
-        carry_out(run_spec(benchmark, tmp_path / "run"))
+        run_session(run_spec(benchmark, tmp_path / "run"))
 
 
 def test_a_folder_with_something_else_in_it_is_refused(benchmark, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "thesis.tex").write_text("precious")
     with pytest.raises(LedgerError, match=r"thesis\.tex"):
-        carry_out(run_spec(benchmark, tmp_path / "run"))
+        run_session(run_spec(benchmark, tmp_path / "run"))
 
 
 def test_the_budget_stops_the_run_and_a_higher_one_continues_it(benchmark, tmp_path):
-    stopped = carry_out(run_spec(benchmark, tmp_path / "run", max_calls=5))
+    stopped = run_session(run_spec(benchmark, tmp_path / "run", max_calls=5))
     assert stopped.stopped_by is not None
     assert stopped.calls_made == 5
     assert not stopped.run.manifest.progress.is_complete
-    finished = carry_out(run_spec(benchmark, tmp_path / "run"))
+    finished = run_session(run_spec(benchmark, tmp_path / "run"))
     assert (finished.calls_made, finished.stopped_by) == (7, None)
     assert finished.run.manifest.progress.is_complete
 
 
 def test_a_budget_reached_among_the_images_of_a_case_still_sees_the_calls_it_allowed_to_their_end(benchmark, tmp_path):
-    stopped = carry_out(run_spec(benchmark, tmp_path / "run", task="twi", condition=TWI, max_calls=1))
+    stopped = run_session(run_spec(benchmark, tmp_path / "run", task="twi", condition=TWI, max_calls=1))
     assert stopped.calls_made == 1
     assert stopped.run.manifest.progress.calls == {"done": 1}
 
@@ -215,7 +215,7 @@ def test_an_image_that_a_case_shows_twice_is_asked_about_once(benchmark, tmp_pat
         second.write_bytes(first.read_bytes())
     what = run_spec(benchmark, tmp_path / "run", task="twi", condition=TWI, model="baseline/retrieval")
     estimated = estimate(what)
-    session = carry_out(what)
+    session = run_session(what)
     assert session.calls_made == 12 * 3 == estimated.calls
     for prediction in session.run.predictions():
         assert len(set(prediction.calls)) == len(prediction.calls) == 3
@@ -238,11 +238,11 @@ def test_an_estimate_of_a_run_in_part_done_counts_what_is_left(benchmark, tmp_pa
     what = run_spec(benchmark, tmp_path / "run", task="twi", condition=TWI, model="baseline/retrieval")
     whole = estimate(what)
     assert (whole.cases, whole.calls, whole.done) == (12, 48, None)
-    carry_out(msgspec.structs.replace(what, max_calls=max_calls))
+    run_session(msgspec.structs.replace(what, max_calls=max_calls))
     assert (whole.input_tokens, whole.output_tokens) == (0, 0)  # a reader counts no tokens
     left = estimate(what)
     assert left.done.calls.get("done", 0) == max_calls
-    assert left.calls == 48 - max_calls == carry_out(what).calls_made
+    assert left.calls == 48 - max_calls == run_session(what).calls_made
     finished = estimate(what)
     assert (finished.cases, finished.calls, finished.images, finished.output_tokens) == (0, 0, 0, 0)
     assert finished.done.states == {"ok": 12}
@@ -250,9 +250,9 @@ def test_an_estimate_of_a_run_in_part_done_counts_what_is_left(benchmark, tmp_pa
 
 def test_an_estimate_counts_calls_that_failed_and_no_case_whose_replies_are_all_there(benchmark, tmp_path):
     first, again = tmp_path / "first", tmp_path / "again"
-    carry_out(run_spec(benchmark, first, selection=Selection(split="test", cases=(100, 101))))
+    run_session(run_spec(benchmark, first, selection=Selection(split="test", cases=(100, 101))))
     what = run_spec(benchmark, again, model=f"replay/{first}")
-    carry_out(what)
+    run_session(what)
     assert (estimate(what).cases, estimate(what).calls) == (10, 10)
     with sqlite3.connect(again / "ledger.sqlite") as ledger:
         # What cannot be read is read again, but not asked again.
@@ -262,17 +262,17 @@ def test_an_estimate_counts_calls_that_failed_and_no_case_whose_replies_are_all_
 
 def test_an_estimate_sees_every_image_to_its_end_where_one_was_refused(benchmark, tmp_path):
     what = run_spec(benchmark, tmp_path / "run", task="twi", condition=TWI, model="baseline/retrieval")
-    carry_out(what)
+    run_session(what)
     with sqlite3.connect(tmp_path / "run/ledger.sqlite") as ledger:
         first, second = (row[0] for row in ledger.execute("SELECT id FROM calls WHERE case_id = 100 LIMIT 2"))
         ledger.execute("""UPDATE calls SET reply = json_set(reply, '$.stop', 'refused') WHERE id = ?""", (first,))
         ledger.execute("UPDATE calls SET state = 'failed' WHERE id = ?", (second,))
         ledger.execute("DELETE FROM predictions WHERE case_id = 100")
-    assert (estimate(what).cases, estimate(what).calls) == (1, 1) == (1, carry_out(what).calls_made)
+    assert (estimate(what).cases, estimate(what).calls) == (1, 1) == (1, run_session(what).calls_made)
 
 
 def test_an_estimate_of_a_run_that_would_be_refused_is_refused(benchmark, tmp_path):
-    carry_out(run_spec(benchmark, tmp_path / "run"))
+    run_session(run_spec(benchmark, tmp_path / "run"))
     with pytest.raises(LedgerError, match=r"another run: condition\.samples: was 1, now 2\n"):
         estimate(run_spec(benchmark, tmp_path / "run", condition=Condition(samples=2)))
     (tmp_path / "thesis.tex").write_text("precious")
@@ -281,7 +281,7 @@ def test_an_estimate_of_a_run_that_would_be_refused_is_refused(benchmark, tmp_pa
 
 
 def test_samples_are_asked_apart_and_kept_apart(benchmark, tmp_path):
-    session = carry_out(run_spec(benchmark, tmp_path / "run", condition=Condition(samples=3)))
+    session = run_session(run_spec(benchmark, tmp_path / "run", condition=Condition(samples=3)))
     predictions = list(session.run.predictions())
     assert [(p.case, p.sample) for p in predictions[:4]] == [(100, 0), (100, 1), (100, 2), (101, 0)]
     assert session.calls_made == 36
@@ -291,9 +291,9 @@ def requests_of(benchmark, condition: Condition) -> list[Request]:
     """What would be sent for the first case."""
     asked = []
     data = medthink.Benchmark.open(benchmark)
-    desk = RehearsalDesk("server/m", lambda _, request: asked.append(request))
+    desk = DryRunCallMaker("server/m", lambda _, request: asked.append(request))
     what = RunSpec(benchmark=benchmark, model="server/m", condition=condition)
-    run_to_end(rehearse(list(data["test"])[:1], what, desk, benchmark=data))
+    run_to_end(dry_run(list(data["test"])[:1], what, desk, benchmark=data))
     return asked
 
 
@@ -361,7 +361,7 @@ def test_a_place_is_kept_until_the_outcome_is_on_disk(tmp_path):
             begun.append("settled")
             return await super().settle(key, reply, cost_usd=cost_usd)
 
-    class Answerer(Free):
+    class Answerer(CostsNothing):
         spec, concurrency = "test/m", 1
 
         async def answer(self, prompt, request, note):
@@ -369,7 +369,7 @@ def test_a_place_is_kept_until_the_outcome_is_on_disk(tmp_path):
             return Reply(text="B")
 
     async def scene():
-        desk = Desk(Answerer(), ledger, Budget())
+        desk = LedgerCallMaker(Answerer(), ledger, Budget())
         prompt = SimpleNamespace(kind="answer")
         await asyncio.gather(*(desk.call(prompt, Request(parts=(TextPart(str(n)),)), n) for n in range(3)))
 
@@ -381,14 +381,14 @@ def test_a_place_is_kept_until_the_outcome_is_on_disk(tmp_path):
 
 
 def test_a_run_is_about_its_split(benchmark, tmp_path):
-    session = carry_out(run_spec(benchmark, tmp_path / "run", selection=Selection(split="train")))
+    session = run_session(run_spec(benchmark, tmp_path / "run", selection=Selection(split="train")))
     assert {p.split for p in session.run.predictions()} == {"train"}
     assert session.run.manifest.fingerprint == medthink.Benchmark.open(benchmark)["train"].fingerprint()
 
 
 def test_letters_come_back_in_the_lettering_of_the_file(benchmark, tmp_path):
-    shown = carry_out(run_spec(benchmark, tmp_path / "a", model="baseline/longest"))
-    turned = carry_out(
+    shown = run_session(run_spec(benchmark, tmp_path / "a", model="baseline/longest"))
+    turned = run_session(
         run_spec(benchmark, tmp_path / "b", model="baseline/longest", condition=Condition(option_order=2))
     )
     for one, two in zip(shown.run.predictions(), turned.run.predictions(), strict=True):
@@ -398,24 +398,24 @@ def test_letters_come_back_in_the_lettering_of_the_file(benchmark, tmp_path):
 
 def test_only_the_chosen_images_are_asked_about(benchmark, tmp_path):
     half = msgspec.structs.replace(TWI, image_share=0.5)
-    session = carry_out(run_spec(benchmark, tmp_path / "run", task="twi", condition=half, model="baseline/retrieval"))
+    session = run_session(run_spec(benchmark, tmp_path / "run", task="twi", condition=half, model="baseline/retrieval"))
     assert all(p.slots == (1,) for p in session.run.predictions())
     assert all(len(p.prediction_twi.step1_per_image_findings) == 1 for p in session.run.predictions())
 
 
 def test_shards_are_disjoint_complete_and_merge_into_the_whole(benchmark, tmp_path):
-    whole = carry_out(run_spec(benchmark, tmp_path / "whole", model="baseline/retrieval"))
+    whole = run_session(run_spec(benchmark, tmp_path / "whole", model="baseline/retrieval"))
     parts = []
     for number in (1, 2, 3):
         part = tmp_path / f"part{number}"
         selection = Selection(split="test", shard=Shard(number, 3))
-        carry_out(run_spec(benchmark, part, model="baseline/retrieval", selection=selection))
+        run_session(run_spec(benchmark, part, model="baseline/retrieval", selection=selection))
         parts.append(part)
     merged = merge_shards(tmp_path / "merged", parts)
     assert merged.manifest.digest() == whole.run.manifest.digest()
     assert [_said(p) for p in merged.predictions()] == [_said(p) for p in whole.run.predictions()]
     _refer_to_their_own_calls(tmp_path / "merged")
-    again = carry_out(run_spec(benchmark, tmp_path / "merged", model="baseline/retrieval"))
+    again = run_session(run_spec(benchmark, tmp_path / "merged", model="baseline/retrieval"))
     assert again.calls_made == 0
 
 
@@ -434,7 +434,7 @@ def _refer_to_their_own_calls(run):
 def test_shards_that_do_not_make_a_whole_are_refused(benchmark, tmp_path):
     for number in (1, 2):
         selection = Selection(split="test", shard=Shard(number, 3))
-        carry_out(run_spec(benchmark, tmp_path / f"part{number}", selection=selection))
+        run_session(run_spec(benchmark, tmp_path / f"part{number}", selection=selection))
     with pytest.raises(UsageError, match="are not complete"):
         merge_shards(tmp_path / "merged", [tmp_path / "part1", tmp_path / "part2"])
     assert not (tmp_path / "merged").exists()
@@ -452,8 +452,8 @@ def test_shards_that_do_not_make_a_whole_are_refused(benchmark, tmp_path):
 )
 def test_shards_of_different_runs_are_refused_and_nothing_is_written(benchmark, tmp_path, change):
     halves = [{"selection": Selection(split="test", shard=Shard(number, 2))} for number in (1, 2)]
-    carry_out(run_spec(benchmark, tmp_path / "one", **halves[0]))
-    carry_out(run_spec(benchmark, tmp_path / "two", **(halves[1] | change)))
+    run_session(run_spec(benchmark, tmp_path / "one", **halves[0]))
+    run_session(run_spec(benchmark, tmp_path / "two", **(halves[1] | change)))
     with pytest.raises(UsageError, match=r"not a shard of the same run|is a whole run, not a shard"):
         merge_shards(tmp_path / "whole", [tmp_path / "one", tmp_path / "two"])
     assert not (tmp_path / "whole").exists()
@@ -462,7 +462,7 @@ def test_shards_of_different_runs_are_refused_and_nothing_is_written(benchmark, 
 def test_an_unfinished_shard_is_refused(benchmark, tmp_path):
     for number in (1, 2):
         selection = Selection(split="test", shard=Shard(number, 2))
-        carry_out(run_spec(benchmark, tmp_path / f"part{number}", selection=selection, max_calls=1))
+        run_session(run_spec(benchmark, tmp_path / f"part{number}", selection=selection, max_calls=1))
     with pytest.raises(UsageError, match="not finished"):
         merge_shards(tmp_path / "merged", [tmp_path / "part1", tmp_path / "part2"])
 
@@ -470,7 +470,7 @@ def test_an_unfinished_shard_is_refused(benchmark, tmp_path):
 def make_halves(benchmark, tmp_path):
     parts = [tmp_path / "half1", tmp_path / "half2"]
     for number, part in enumerate(parts, start=1):
-        carry_out(run_spec(benchmark, part, selection=Selection(split="test", shard=Shard(number, 2))))
+        run_session(run_spec(benchmark, part, selection=Selection(split="test", shard=Shard(number, 2))))
     return parts
 
 
@@ -505,20 +505,20 @@ def test_a_bad_shard_is_refused(text):
 
 def test_an_unknown_case_is_refused_before_anything_is_written(benchmark, tmp_path):
     with pytest.raises(UsageError, match="9999"):
-        carry_out(run_spec(benchmark, tmp_path / "run", selection=Selection(split="test", cases=(100, 9999))))
+        run_session(run_spec(benchmark, tmp_path / "run", selection=Selection(split="test", cases=(100, 9999))))
     assert not (tmp_path / "run").exists()
 
 
 def test_replay_answers_from_another_run(benchmark, tmp_path):
-    first = carry_out(run_spec(benchmark, tmp_path / "first"))
+    first = run_session(run_spec(benchmark, tmp_path / "first"))
     model = f"replay/{tmp_path / 'first'}"
-    again = carry_out(run_spec(benchmark, tmp_path / "again", model=model))
+    again = run_session(run_spec(benchmark, tmp_path / "again", model=model))
     assert [p.prediction for p in again.run.predictions()] == [p.prediction for p in first.run.predictions()]
 
 
 def test_replay_fails_what_was_never_asked(benchmark, tmp_path):
-    carry_out(run_spec(benchmark, tmp_path / "first", selection=Selection(split="test", limit=6)))
-    again = carry_out(run_spec(benchmark, tmp_path / "again", model=f"replay/{tmp_path / 'first'}"))
+    run_session(run_spec(benchmark, tmp_path / "first", selection=Selection(split="test", limit=6)))
+    again = run_session(run_spec(benchmark, tmp_path / "again", model=f"replay/{tmp_path / 'first'}"))
     assert again.run.manifest.progress.states == {"ok": 6, "failed": 6}
     failed = [p for p in again.run.predictions() if p.state == "failed"]
     assert all(p.prediction is None and "never asked" in p.detail for p in failed)
@@ -540,7 +540,7 @@ def test_limits_hold_from_python_too(benchmark, tmp_path):
 
 
 def test_swapped_images_come_from_another_case(benchmark, tmp_path):
-    session = carry_out(run_spec(benchmark, tmp_path / "run", condition=Condition(swap_images=True)))
+    session = run_session(run_spec(benchmark, tmp_path / "run", condition=Condition(swap_images=True)))
     own = {case.id: {i.digest() for i in case.question.images} for case in medthink.Benchmark.open(benchmark)["test"]}
     for case_id, request in read_rows(tmp_path / "run" / "ledger.sqlite", "SELECT case_id, request FROM calls"):
         sent = {part[2] for part in json.loads(request)["parts"] if part[0] == "image"}
@@ -553,7 +553,7 @@ def test_blind_runs_leave_nothing_withheld_in_the_ledgers_requests(benchmark, tm
     for task, condition in (("answer", Condition()), ("twi", TWI), ("discussion", Condition())):
         # The words of retrieval are those of the train split, and stand in its own later prompts.
         model = "baseline/retrieval" if task == "discussion" else "baseline/random"
-        carry_out(run_spec(benchmark, tmp_path / task, task=task, condition=condition, model=model))
+        run_session(run_spec(benchmark, tmp_path / task, task=task, condition=condition, model=model))
         requests = str(read_rows(tmp_path / task / "ledger.sqlite", "SELECT request FROM calls"))
         assert "WITHHELD" not in requests
         assert "case00" not in requests
@@ -568,12 +568,12 @@ def _rewrite_predictions(run, old: str, new: str) -> None:
 
 def test_a_case_that_ended_well_is_read_again_only_by_another_release(benchmark, tmp_path):
     out = tmp_path / "run"
-    carry_out(run_spec(benchmark, out))
+    run_session(run_spec(benchmark, out))
     made = (out / "predictions.jsonl").read_bytes()
     _rewrite_predictions(out, '"split":"test"', '"split":"kept"')
-    assert carry_out(run_spec(benchmark, out)).calls_made == 0
+    assert run_session(run_spec(benchmark, out)).calls_made == 0
     assert (out / "predictions.jsonl").read_bytes() == made.replace(b'"test"', b'"kept"')
     manifest = json.loads((out / "run.json").read_bytes())
     (out / "run.json").write_text(json.dumps(manifest | {"package": "0.0.1"}))
-    assert carry_out(run_spec(benchmark, out)).calls_made == 0
+    assert run_session(run_spec(benchmark, out)).calls_made == 0
     assert (out / "predictions.jsonl").read_bytes() == made

@@ -6,7 +6,7 @@ import pytest
 
 from medthink.runs.manifest import RunSpec
 from medthink.runs.selection import Selection
-from medthink.runs.session import carry_out
+from medthink.runs.session import run_session
 from medthink.workflow.condition import Condition
 from small_benchmark import write_benchmark
 
@@ -20,7 +20,7 @@ def bench(tmp_path_factory) -> Path:
 def make_run(bench, tmp_path):
     def make(name: str, **changes) -> Path:
         fields = {"benchmark": bench, "model": "baseline/random", "out": tmp_path / name} | changes
-        carry_out(RunSpec(**fields))
+        run_session(RunSpec(**fields))
         return tmp_path / name
 
     return make

@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 
 from medthink.cases.benchmark import Benchmark
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.core.errors import UsageError
 from medthink.core.numbers import as_p_value
 from medthink.runs.selection import Selection
-from medthink.scoring.compare import compare_runs, resolve
+from medthink.scoring.compare import compare_runs, detectable_difference
 from medthink.scoring.inputs import load_run
-from medthink.scoring.score import kept_scores, score_run
-from medthink.scoring.scores import CaseScore, Origin, Scores, percent, points
+from medthink.scoring.score import cached_scores, score_run
+from medthink.scoring.scores import CaseScore, ScoredSource, Scores, difference_text, rate_text
 from medthink.stats.comparisons.paired import mcnemar_p
 from medthink.stats.estimate import Estimate, Undefined
 from medthink.workflow.condition import Condition
@@ -50,7 +50,7 @@ def outcomes(right, name):
     )
     return Scores(
         package="0",
-        origin=Origin(
+        origin=ScoredSource(
             name=name, model=name, task="answer", kind="unaided", condition=None, condition_label="", split="test",
             selection=None, fingerprint=None, text_fingerprint="0", prompts={}, reported_models=(),
         ),
@@ -126,11 +126,12 @@ def test_what_can_be_seen_grows_with_the_samples_of_a_case():
     rng = np.random.default_rng(5)
     chances = rng.random(2000)
     found = {
-        samples: resolve(*(rng.binomial(samples, chances) / samples for _ in "ab")).difference for samples in (1, 16)
+        samples: detectable_difference(*(rng.binomial(samples, chances) / samples for _ in "ab")).difference
+        for samples in (1, 16)
     }
     # Two runs of one skill differ from case to case by the chance of their samples alone.
     assert found[16] == pytest.approx(found[1] / 4, rel=0.1)
-    assert isinstance(resolve([1.0, 0.5], [1.0, 0.5]), Undefined)
+    assert isinstance(detectable_difference([1.0, 0.5], [1.0, 0.5]), Undefined)
 
 
 def test_a_submission_file_differs_in_nothing_it_does_not_say(make_run, bench):
@@ -155,7 +156,7 @@ def test_the_command_names_every_pair_and_says_what_could_be_seen(make_run, caps
     chosen = Selection(split="test", limit=3)
     conditions = [Condition(), Condition(seed=1), Condition(option_order=1)]
     runs = [make_run(f"r{k}", selection=chosen, condition=one) for k, one in enumerate(conditions)]
-    assert enter(["compare", *map(str, runs)]) == 0
+    assert run_command(["compare", *map(str, runs)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     for pair in ("r0 − r1", "r0 − r2", "r1 − r2"):
         assert f"{pair}:" in shown
@@ -168,22 +169,22 @@ def test_the_command_shows_flips_and_ranks_by_name(make_run, bench, capsys, monk
     monkeypatch.setattr("medthink.cli.results.compare._SHOWN_CASES", 2)
     paths = [make_run(name, model=f"baseline/{name}") for name in ("random", "longest", "majority")]
     made = compare_runs([score_run(path) for path in paths], {case.id: case for case in Benchmark.open(bench)["test"]})
-    assert enter(["compare", *map(str, paths)]) == 0
+    assert run_command(["compare", *map(str, paths)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     for pair in made.pairs:
         names = " − ".join(run.rsplit("/", 1)[-1] for run in (pair.a, pair.b))
         counts = f"{len(pair.won)} : {len(pair.lost)} {as_p_value(pair.p_value, made.p_floor)}"
-        assert f"{names} {points(pair.difference)} {counts}" in shown
+        assert f"{names} {difference_text(pair.difference)} {counts}" in shown
         assert f"won: {', '.join(map(str, pair.won[:2]))} and {len(pair.won) - 2} more lost: {pair.lost[0]}," in shown
     for one in made.ranking.runs:
-        assert f"{paths[one.run].name} {percent(one.mean)}" in shown
+        assert f"{paths[one.run].name} {rate_text(one.mean)}" in shown
 
 
 def test_a_comparison_keeps_what_was_scored_before(make_run):
     runs = [make_run(f"r{k}", condition=Condition(option_order=k)) for k in (1, 2)]
     score_run(runs[0])
     before = (runs[0] / "scores.json").stat().st_mtime_ns
-    assert enter(["compare", *map(str, runs)]) == 0
+    assert run_command(["compare", *map(str, runs)]) == 0
     assert (runs[0] / "scores.json").stat().st_mtime_ns == before
 
 
@@ -191,7 +192,7 @@ def test_scores_just_made_are_those_read_later(make_run):
     run = make_run("run", condition=Condition(samples=3))
     material = load_run(run)
     made = score_run(run)
-    assert kept_scores(run, material) == made
+    assert cached_scores(run, material) == made
     assert any(0 < one.right < 1 for one in made.cases)
 
 
@@ -199,7 +200,7 @@ def test_a_run_that_was_moved_goes_by_its_new_name(make_run, tmp_path):
     run = make_run("run")
     score_run(run)
     moved = run.rename(tmp_path / "moved")
-    assert kept_scores(moved, load_run(moved)).origin.name == str(moved)
+    assert cached_scores(moved, load_run(moved)).origin.name == str(moved)
 
 
 def test_scores_of_another_benchmark_are_made_again(make_run):
@@ -209,12 +210,12 @@ def test_scores_of_another_benchmark_are_made_again(make_run):
     kept.write_text(
         kept.read_text().replace(made.origin.text_fingerprint, "0" * 64).replace('"n_cases": 40', '"n_cases": 7')
     )
-    assert kept_scores(run, load_run(run)) == made
+    assert cached_scores(run, load_run(run)) == made
 
 
 def test_many_runs_are_shown_by_their_ranks_and_what_a_tie_means(make_run, capsys):
     runs = [make_run(f"r{k}", condition=Condition(seed=k), model="baseline/random") for k in range(7)]
-    assert enter(["compare", *map(str, runs)]) == 0
+    assert run_command(["compare", *map(str, runs)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "40 cases, 7 runs: 0 of 21 pairs differ" in shown
     assert "too few cases to show any difference" in shown

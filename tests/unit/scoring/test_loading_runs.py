@@ -6,11 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from medthink.cases.benchmark import Benchmark
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.core.errors import DataError
 from medthink.runs.manifest import read_manifest, write_manifest
 from medthink.scoring.inputs import load_all, load_run, load_runs
-from medthink.scoring.score import kept_scores, score_run
+from medthink.scoring.score import cached_scores, score_run
 from medthink.workflow.condition import Condition
 
 
@@ -72,7 +72,7 @@ def test_an_empty_shard_is_named_as_one(make_run):
 
 
 def test_a_run_that_is_not_there_is_not_taken_for_a_file(tmp_path, capsys):
-    assert enter(["score", str(tmp_path / "nowhere")]) == 2
+    assert run_command(["score", str(tmp_path / "nowhere")]) == 2
     assert "nowhere: no such run or file" in capsys.readouterr().err
 
 
@@ -82,7 +82,7 @@ def test_a_run_and_its_own_predictions_as_a_file_are_loaded_and_scored_alike(mak
     (run / "predictions.jsonl").write_bytes(file.read_bytes())
     loaded = load_all([run, file], bench)
     assert loaded[0].cases is loaded[1].cases
-    of_run, of_file = (kept_scores(path, one) for path, one in zip([run, file], loaded, strict=True))
+    of_run, of_file = (cached_scores(path, one) for path, one in zip([run, file], loaded, strict=True))
     assert [one.right for one in of_file.cases] == [one.right for one in of_run.cases]
     assert of_file.answers.repeats == of_run.answers.repeats
     assert any(0 < one.right < 1 for one in of_file.cases)
@@ -99,7 +99,7 @@ def test_samples_that_a_file_lacks_are_failed(bench, tmp_path):
 def test_a_file_without_its_benchmark_is_refused(tmp_path, capsys):
     (tmp_path / "p.jsonl").write_text('{"case": 100, "prediction": "A"}\n')
     for command in ("score", "compare"):
-        assert enter([command, str(tmp_path / "p.jsonl")]) == 2
+        assert run_command([command, str(tmp_path / "p.jsonl")]) == 2
         assert "--data" in capsys.readouterr().err
 
 
@@ -107,8 +107,8 @@ def test_files_and_runs_are_compared_alike(make_run, bench, tmp_path, capsys):
     run, other = make_run("run"), make_run("other", model="baseline/longest")
     file = tmp_path / "theirs.jsonl"
     file.write_bytes((other / "predictions.jsonl").read_bytes())
-    assert enter(["compare", str(run), str(file), "--data", str(bench)]) == 0
+    assert run_command(["compare", str(run), str(file), "--data", str(bench)]) == 0
     assert "theirs.jsonl" in capsys.readouterr().out
     cued = make_run("cued", condition=Condition(summary="expert"))
-    assert enter(["compare", str(cued), str(file), "--data", str(bench)]) == 2
+    assert run_command(["compare", str(cued), str(file), "--data", str(bench)]) == 2
     assert "shown expert cues" in capsys.readouterr().err

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.core.errors import DataError, UsageError
 from medthink.runs.run import Run, is_killed
 from medthink.scoring.compare import compare_paths
 from medthink.scoring.inputs import load_run
-from medthink.scoring.score import kept_scores, score_run
-from medthink.scoring.scores import Partial
+from medthink.scoring.score import cached_scores, score_run
+from medthink.scoring.scores import PartialRun
 from medthink.workflow.condition import Condition
 
 
@@ -28,15 +28,15 @@ def whole(make_run) -> Path:
     return make_run("whole", model="baseline/longest")
 
 
-def run_command(capfdbinary, *words: object) -> tuple[int, str, str]:
-    code = enter([str(word) for word in words])
+def run_captured(capfdbinary, *words: object) -> tuple[int, str, str]:
+    code = run_command([str(word) for word in words])
     out, err = capfdbinary.readouterr()
     return code, out.decode(), err.decode()
 
 
 def test_scores_are_over_the_finished_cases_and_say_how_many_there_should_be(partial):
     scores = score_run(partial)
-    assert scores.partial == Partial(14, 40)
+    assert scores.partial == PartialRun(14, 40)
     assert (scores.answers.n_cases, len(scores.cases)) == (14, 14)
     assert scores.notes[0].startswith("Partial: 14 of 40 cases.")
     assert "14 of 40 cases" in repr(scores) and "14 of 40" in scores._repr_html_()
@@ -44,30 +44,30 @@ def test_scores_are_over_the_finished_cases_and_say_how_many_there_should_be(par
 
 
 def test_the_table_and_the_json_have_the_mark(partial, whole, capfdbinary):
-    code, out, _ = run_command(capfdbinary, "score", partial, whole)
+    code, out, _ = run_captured(capfdbinary, "score", partial, whole)
     assert code == 0
     assert "14 of 40" in out and "partial: Partial: 14 of 40 cases." in out
-    code, out, _ = run_command(capfdbinary, "score", partial, whole, "--json")
+    code, out, _ = run_captured(capfdbinary, "score", partial, whole, "--json")
     assert [one["partial"] for one in json.loads(out)] == [{"done": 14, "due": 40}, None]
 
 
 def test_kept_scores_of_a_partial_run_are_made_again_once_it_went_on(partial, make_run):
-    assert kept_scores(partial, load_run(partial)).partial == Partial(14, 40)
+    assert cached_scores(partial, load_run(partial)).partial == PartialRun(14, 40)
     make_run("partial")
-    assert kept_scores(partial, load_run(partial)).partial is None
+    assert cached_scores(partial, load_run(partial)).partial is None
 
 
 def test_a_killed_run_is_scored_by_its_ledger(partial):
     (partial / "predictions.jsonl").unlink()
     assert is_killed(partial)
     for _ in range(2):
-        assert kept_scores(partial, load_run(partial)).partial == Partial(14, 40)
+        assert cached_scores(partial, load_run(partial)).partial == PartialRun(14, 40)
 
 
 def test_a_case_counts_once_all_of_its_samples_are_there(make_run):
     run = make_run("samples", condition=Condition(samples=3), max_calls=10)
     scores = score_run(run)
-    assert (scores.partial, scores.answers.n_predictions) == (Partial(3, 40), 9)
+    assert (scores.partial, scores.answers.n_predictions) == (PartialRun(3, 40), 9)
 
 
 def test_a_run_without_a_finished_case_says_so(make_run):
@@ -88,16 +88,16 @@ def test_partial_runs_are_compared_on_the_cases_that_all_have(partial, whole, ma
     further = make_run("further", model="baseline/guesser", max_calls=25)
     found = compare_paths([partial, whole, further])
     assert found.n_cases == 14
-    assert found.partial == {str(partial): Partial(14, 40), str(further): Partial(25, 40)}
-    _, out, _ = run_command(capfdbinary, "compare", partial, whole)
+    assert found.partial == {str(partial): PartialRun(14, 40), str(further): PartialRun(25, 40)}
+    _, out, _ = run_captured(capfdbinary, "compare", partial, whole)
     assert "Partial: partial has 14 of 40 cases. Compared on the 14 cases that all have." in out
-    _, out, _ = run_command(capfdbinary, "compare", partial, whole, "--json")
+    _, out, _ = run_captured(capfdbinary, "compare", partial, whole, "--json")
     assert json.loads(out)["partial"] == {str(partial): {"done": 14, "due": 40}}
     cut = [one for one in load_run(whole).predictions if one.case < 114]
     right = sum(one.prediction == load_run(whole).cases[one.case].reference.answer for one in cut) / 14
     (mean,) = [place.mean.value for place in found.ranking.runs if found.runs[place.run] == str(whole)]
     assert mean == pytest.approx(right), "the whole run too counts on the common cases alone"
-    _, out, _ = run_command(capfdbinary, "compare", partial, whole, further, "--items", "--json")
+    _, out, _ = run_captured(capfdbinary, "compare", partial, whole, further, "--items", "--json")
     assert json.loads(out)["partial"].keys() == {str(partial), str(further)}
 
 
@@ -116,7 +116,7 @@ def test_runs_without_a_common_case_and_of_other_selections_are_refused(partial,
 def test_the_report_and_its_exports_have_the_mark(partial, whole, tmp_path, capfdbinary):
     names = {name: tmp_path / f"report.{name}" for name in ("html", "csv", "md", "tex")}
     flags = ["-o", names["html"], "--csv", names["csv"], "--markdown", names["md"], "--latex", names["tex"]]
-    code, _, err = run_command(capfdbinary, "report", partial, whole, *flags)
+    code, _, err = run_captured(capfdbinary, "report", partial, whole, *flags)
     assert code == 0, err
     page = names["html"].read_text()
     assert "baseline/random [14 of 40 cases]" in page
@@ -136,7 +136,7 @@ def test_what_leaves_the_house_must_be_whole(partial, bench, tmp_path, capfdbina
         ("submit", "hub", partial, "-o", tmp_path / "s.yaml"),
         ("run", bench, "--model", "baseline/random", "--until-known", partial, "--out", tmp_path / "known"),
     ):
-        code, _, err = run_command(capfdbinary, *words)
+        code, _, err = run_captured(capfdbinary, *words)
         assert (code, "is not finished: it has 14 of 40 cases" in err) == (2, True), words
 
 

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 import made_runs
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.slices import SLICINGS, SMALL, sort_slices
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.core.errors import DataError, UsageError
 from medthink.metrics.registry import METRICS, score_pairs
 from medthink.runs.prediction import Prediction
 from medthink.scoring.inputs import (
-    Material,
+    ScoringInput,
     TextPair,
     discussion_pairs,
     finding_pairs,
@@ -25,7 +25,7 @@ from medthink.scoring.inputs import (
 )
 from medthink.scoring.radcliq import RadCliQOptions
 from medthink.scoring.score import score, score_answers, score_cases, score_run, score_slices
-from medthink.scoring.scores import percent, points, to_plain, value_text
+from medthink.scoring.scores import difference_text, rate_text, to_plain, value_text
 from medthink.scoring.texts import score_texts
 from medthink.stats.bootstrap import bootstrap_mean
 from medthink.stats.estimate import Estimate, Undefined
@@ -33,9 +33,9 @@ from medthink.stats.intervals import wilson
 from medthink.workflow.condition import Condition
 
 
-def material(bench, predictions) -> Material:
+def material(bench, predictions) -> ScoringInput:
     cases = {case.id: case for case in Benchmark.open(bench)["test"]}
-    return Material("made up", None, "f", {one.case: cases[one.case] for one in predictions}, predictions)
+    return ScoringInput("made up", None, "f", {one.case: cases[one.case] for one in predictions}, predictions)
 
 
 def answer(case: int, state: str = "ok", right: bool = True, sample: int = 0, **more) -> Prediction:
@@ -347,12 +347,12 @@ def test_a_bad_submission_is_refused_with_file_and_line(bench, tmp_path, line, p
 def test_numbers_are_written_with_their_interval_or_not_at_all():
     estimate = Estimate(value=0.5, low=0.4, high=0.6, level=0.95, n=10, clusters=10, method="x")
     nothing = Undefined(reason="no rows", n=0)
-    assert percent(estimate) == "50.0 % (40.0–60.0)"
+    assert rate_text(estimate) == "50.0 % (40.0–60.0)"
     assert value_text(estimate) == "0.500 (0.400–0.600)"
     assert value_text(replace(estimate, value=-0.1, low=-0.25, high=0.05)) == "−0.100 (−0.250 to 0.050)"
-    assert points(estimate) == "+50.0 points (+40.0 to +60.0)"
-    assert percent(nothing) == value_text(nothing) == points(nothing) == "–"
-    assert "no interval" in percent(Undefined(reason="one case", n=1, value=1.0))
+    assert difference_text(estimate) == "+50.0 points (+40.0 to +60.0)"
+    assert rate_text(nothing) == value_text(nothing) == difference_text(nothing) == "–"
+    assert "no interval" in rate_text(Undefined(reason="one case", n=1, value=1.0))
 
 
 def test_plain_scores_are_rounded(make_run):
@@ -367,7 +367,7 @@ def test_plain_scores_are_rounded(make_run):
 
 def test_the_command_shows_what_repeated_answers_say(make_run, capsys):
     run = make_run("run", condition=Condition(samples=3))
-    assert enter(["score", str(run)]) == 0
+    assert run_command(["score", str(run)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "120 answers to 40 cases" in shown
     assert "majority vote" in shown

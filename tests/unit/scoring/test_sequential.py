@@ -4,11 +4,11 @@ import msgspec
 import pytest
 
 from medthink.cases.benchmark import Benchmark
-from medthink.cli.command import enter
-from medthink.cli.results.compare import show_known
+from medthink.cli.command import run_command
+from medthink.cli.results.compare import show_stopping
 from medthink.core.errors import UsageError
 from medthink.runs.prediction import Prediction
-from medthink.scoring.sequential import StopWhenKnown, watch_order
+from medthink.scoring.sequential import StopWhenKnown, sequential_order
 from medthink.workflow.condition import Condition
 
 
@@ -23,15 +23,15 @@ def predict(case, is_right, sample=0):
 
 
 def test_the_order_depends_on_the_benchmark_alone(cases):
-    order = watch_order(cases, "f")
-    assert order == watch_order(reversed(list(cases)), "f") != watch_order(cases, "g")
+    order = sequential_order(cases, "f")
+    assert order == sequential_order(reversed(list(cases)), "f") != sequential_order(cases, "g")
     assert sorted(order) == sorted(cases) != order
 
 
 def test_only_the_unbroken_beginning_of_the_order_counts(cases):
     rule = StopWhenKnown(cases, "f", half_width=0.4)
     first, *rest = [case.id for case in rule.arrange(cases.values())]
-    assert [first, *rest] == watch_order(cases, "f")
+    assert [first, *rest] == sequential_order(cases, "f")
     for case in rest:
         rule.see(predict(cases[case], True))
     assert (rule.is_known, rule.statement("r", None).seen) == (False, 0)
@@ -59,7 +59,7 @@ def test_an_accuracy_is_shown_without_a_sign_and_a_difference_with_one(cases, ca
         rule = StopWhenKnown(cases, "f", **goal)
         for case in rule.arrange(cases.values()):
             rule.see(predict(case, True))
-        show_known([rule.statement("r", None)])
+        show_stopping([rule.statement("r", None)])
         assert f" {shown}" in capsys.readouterr().out
 
 
@@ -89,23 +89,23 @@ def test_what_cannot_be_watched_is_refused(cases, goal):
 
 def test_a_run_stops_early_and_is_continued(bench, tmp_path, capsys):
     command = ["run", str(bench), "--model", "baseline/random", "--out", str(tmp_path / "r"), "--concurrency", "1"]
-    assert enter([*command, "--until-known", "30", "--json"]) == 0
+    assert run_command([*command, "--until-known", "30", "--json"]) == 0
     made = msgspec.json.decode(capsys.readouterr().out)
     known = made["known"]
     assert known["claim"] == "these" and known["known_after"] < 30
     assert known["seen"] >= known["known_after"]
     assert made["progress"]["is_complete"] is False
     assert sum(made["progress"]["states"].values()) < 40
-    assert enter(["compare", "--sequential", str(tmp_path / "r")]) == 0
+    assert run_command(["compare", "--sequential", str(tmp_path / "r")]) == 0
     assert "these 40 cases" in " ".join(capsys.readouterr().out.split())
-    assert enter(command) == 0
-    assert enter(["score", str(tmp_path / "r"), "--json"]) == 0
+    assert run_command(command) == 0
+    assert run_command(["score", str(tmp_path / "r"), "--json"]) == 0
 
 
 def test_the_command_watches_finished_runs_under_both_claims(make_run, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     runs = [make_run(name, model=f"baseline/{name}", condition=Condition()) for name in ("random", "longest")]
-    assert enter(["compare", "--sequential", *map(str, runs)]) == 0
+    assert run_command(["compare", "--sequential", *map(str, runs)]) == 0
     shown = capsys.readouterr().out
     assert "random − longest" in shown and "40 of 40" in shown
     assert "these: these 40 cases" in shown and "such: such cases" in shown
@@ -113,21 +113,21 @@ def test_the_command_watches_finished_runs_under_both_claims(make_run, capsys, m
 
 def test_a_goal_that_is_no_goal_is_refused(bench, tmp_path, capsys):
     command = ["run", str(bench), "--model", "baseline/random", "--out", str(tmp_path / "r"), "--until-known"]
-    assert enter([*command, "70"]) == 2
-    assert enter([*command, str(tmp_path / "nowhere")]) == 2
+    assert run_command([*command, "70"]) == 2
+    assert run_command([*command, str(tmp_path / "nowhere")]) == 2
     assert "no such run or file" in capsys.readouterr().err
 
 
 def test_the_cases_are_viewed_over_the_runs(make_run, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     runs = [make_run(name, model=f"baseline/{name}") for name in ("random", "longest", "majority")]
-    assert enter(["compare", "--items", *map(str, runs)]) == 0
+    assert run_command(["compare", "--items", *map(str, runs)]) == 0
     shown = capsys.readouterr().out
     assert "Hardest of 40 cases, 3 models" in shown and "needs at least six models" in shown
-    assert enter(["compare", "--items", *map(str, runs), "--json"]) == 0
+    assert run_command(["compare", "--items", *map(str, runs), "--json"]) == 0
     view = msgspec.json.decode(capsys.readouterr().out)
     assert len(view["table"]["cases"]) == 40 and view["suspects"] is None
-    assert enter(["compare", "--items", *map(str, runs[:2])]) == 2
+    assert run_command(["compare", "--items", *map(str, runs[:2])]) == 2
 
 
 def test_a_reading_list_of_files_says_that_their_vendors_are_not_known(bench, tmp_path, capsys):
@@ -140,6 +140,6 @@ def test_a_reading_list_of_files_says_that_their_vendors_are_not_known(bench, tm
         ]
         files.append(tmp_path / f"m{number}.jsonl")
         files[-1].write_bytes(b"\n".join(map(msgspec.json.encode, lines)))
-    assert enter(["compare", "--items", *map(str, files), "--data", str(bench)]) == 0
+    assert run_command(["compare", "--items", *map(str, files), "--data", str(bench)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "Worth a reader's look" in shown and "Files do not say which vendor" in shown

@@ -7,7 +7,7 @@ from scipy.stats import binom
 from medthink.stats import Undefined, mcnemar_p, rank_runs
 from medthink.stats.comparisons.differences import compare_in_parts
 from medthink.stats.comparisons.paired import tango_ends
-from medthink.stats.comparisons.ranks import groups_of, letter_display
+from medthink.stats.comparisons.ranks import letter_display, tie_groups
 
 
 @pytest.fixture
@@ -191,8 +191,8 @@ def test_a_group_holds_what_is_not_apart_from_its_first_run():
     apart = np.zeros((5, 5), dtype=bool)
     for a, b in ((0, 2), (0, 3), (0, 4), (1, 4), (2, 4)):
         apart[a, b] = apart[b, a] = True
-    assert groups_of(apart, [0, 1, 2, 3, 4]) == {0: 1, 1: 1, 2: 2, 3: 2, 4: 3}
-    assert groups_of(apart[:0, :0], []) == {}
+    assert tie_groups(apart, [0, 1, 2, 3, 4]) == {0: 1, 1: 1, 2: 2, 3: 2, 4: 3}
+    assert tie_groups(apart[:0, :0], []) == {}
 
 
 def test_places_are_the_same_without_the_pairs(rng):

@@ -11,7 +11,6 @@ from scipy.stats import binom
 from medthink.stats import (
     Estimate,
     Undefined,
-    agreement,
     bootstrap_mean,
     calibration,
     corrected_clustered_rate,
@@ -20,6 +19,7 @@ from medthink.stats import (
     paired_difference,
     panel_agreement,
     rate_interval,
+    rater_agreement,
     reciprocal,
     repeated_mean,
     sign_flip_test,
@@ -159,13 +159,13 @@ def test_agreement_of_two_and_of_many():
     rng = np.random.default_rng(12)
     big, _ = judged_steps(np.random.default_rng(13), cases=20_000)
     quick = {"rng": rng, "resamples": 200}
-    pair_truth = agreement(big[0], big[1], rng=rng, resamples=2)
+    pair_truth = rater_agreement(big[0], big[1], rng=rng, resamples=2)
     order_truth = ordered_agreement(big[0], big[1], categories=[0, 1, 2], rng=rng, resamples=2)
     panel_truth = panel_agreement(np.column_stack(big).tolist(), rng=rng, resamples=2)
     inside: dict[str, list[bool]] = {}
     for _ in range(400):
         (a, b, c), clusters = judged_steps(rng, cases=60)
-        pair = agreement(a, b, clusters=clusters, **quick)
+        pair = rater_agreement(a, b, clusters=clusters, **quick)
         order = ordered_agreement(a, b, categories=[0, 1, 2], clusters=clusters, **quick)
         panel = panel_agreement(np.column_stack([a, b, c]).tolist(), clusters=clusters, **quick)
         for truth, found, names in [

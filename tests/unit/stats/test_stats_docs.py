@@ -18,7 +18,7 @@ def test_the_page_names_every_function_that_makes_a_result():
     page = PAGE.read_text(encoding="utf-8")
     makers = [
         *("rate_interval", "share_interval", "wilson", "bootstrap_mean", "mean_interval", "reciprocal"),
-        *("repeated_mean", "holm", "needed_cases", "paired_power", "rank_runs", "agreement"),
+        *("repeated_mean", "holm", "needed_cases", "paired_power", "rank_runs", "rater_agreement"),
         *("minimum_detectable_difference", "ordered_agreement", "panel_agreement"),
         *("corrected_clustered_rate", "calibration", "paired_difference", "sign_flip_test", "mcnemar"),
     ]

@@ -12,7 +12,6 @@ from medthink.stats import (
     Estimate,
     Measured,
     Undefined,
-    agreement,
     bootstrap_mean,
     calibration,
     cohen_kappa,
@@ -32,6 +31,7 @@ from medthink.stats import (
     panel_agreement,
     rank_runs,
     rate_interval,
+    rater_agreement,
     reciprocal,
     repeated_mean,
     share_interval,
@@ -73,7 +73,7 @@ def test_no_rows_give_a_reason(rng):
         repeated_mean([], cases=[]).mean,
         calibration([], [], rng=rng).brier,
         calibration([], [], rng=rng).error,
-        agreement([], [], rng=rng, categories=["a", "b"]).kappa,
+        rater_agreement([], [], rng=rng, categories=["a", "b"]).kappa,
     ):
         assert isinstance(measured, Undefined)
         assert measured.reason
@@ -143,7 +143,7 @@ def test_constant_raters_have_no_kappa_rather_than_a_zero(rng):
     assert gwet_ac(both_constant) == 1.0
     assert gwet_ac([[5]]) is None
     assert isinstance(panel_agreement([["a", "a"], ["a", "a"]], rng=rng).alpha, Undefined)
-    result = agreement(["a"] * 9, ["a"] * 9, categories=["a", "b"], rng=rng)
+    result = rater_agreement(["a"] * 9, ["a"] * 9, categories=["a", "b"], rng=rng)
     assert [type(m) for m in (result.kappa, result.mcc, result.alpha)] == [Undefined] * 3
     assert isinstance(result.percent, Estimate)
 
@@ -151,7 +151,7 @@ def test_constant_raters_have_no_kappa_rather_than_a_zero(rng):
 def test_kappa_that_is_mostly_undefined_when_resampled_has_no_interval(rng):
     a = ["no"] * 30
     b = ["no"] * 29 + ["yes"]
-    kappa = agreement(["yes", *a[1:]], b, rng=rng).kappa
+    kappa = rater_agreement(["yes", *a[1:]], b, rng=rng).kappa
     assert isinstance(kappa, Undefined)
     assert kappa.value == pytest.approx(-1 / 29, abs=1e-9)
     assert "resamples" in kappa.reason

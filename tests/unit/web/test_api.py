@@ -14,8 +14,8 @@ from schemathesis import GenerationMode
 from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance
 
 from medthink.accounts.sessions import make_token
-from medthink.board.checking import HeldBenchmark
-from medthink.board.worker import work_once
+from medthink.board.checking import LoadedBenchmark
+from medthink.board.worker import process_next
 from medthink.web.app.server import ServeSettings
 from people import Board, send
 from small_benchmark import write_benchmark
@@ -33,9 +33,9 @@ def lines(letter="A"):
 def board(tmp_path_factory):
     root = tmp_path_factory.mktemp("api")
     bench = write_benchmark(root / "bench", cases=CASES)
-    held = HeldBenchmark.open(bench)
+    held = LoadedBenchmark.open(bench)
     board = Board(root, bench, ServeSettings(uploads_per_day=10_000, publications_per_week=10_000))
-    board.work = lambda: work_once(board.store, {board.served.benchmark.id: held})
+    board.work = lambda: process_next(board.store, {board.served.benchmark.id: held})
     board.boss = board.add("boss", "maintainer", team="North")
     board.ann = board.add("ann", "submitter", team="North")
     board.eve = board.add("eve", "submitter", team="East")

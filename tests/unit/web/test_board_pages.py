@@ -12,14 +12,14 @@ from litestar.testing import TestClient
 
 from medthink.accounts.account import NewAccount, add_account
 from medthink.accounts.sessions import begin_session
-from medthink.board.checking import HeldBenchmark
+from medthink.board.checking import LoadedBenchmark
 from medthink.board.moderation import annotate, flag
 from medthink.board.packing import pack_run
-from medthink.board.publish import Addition, add_to_board
+from medthink.board.publish import DirectSubmission, add_to_board
 from medthink.board.queue import Upload, claim, receive, refuse
 from medthink.board.submissions import find_submission, list_submissions
 from medthink.runs.session import run as run_model
-from medthink.store.engine import BoardStore, store_url
+from medthink.store.engine import Store, store_url
 from medthink.web.app.access import COOKIE
 from medthink.web.app.images import Renditions
 from medthink.web.app.security import loopback_hosts
@@ -34,18 +34,18 @@ OWN = "http://127.0.0.1:7350"
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     root = tmp_path_factory.mktemp("pages")
     bench = write_benchmark(root / "bench", cases=12)
-    store, held = BoardStore(store_url(root / "board.sqlite")), HeldBenchmark.open(bench)
+    store, held = Store(store_url(root / "board.sqlite")), LoadedBenchmark.open(bench)
     for name, condition in (("random", Condition()), ("longest", Condition()), ("random", Condition(image_share=0))):
         run = root / f"{name}-{condition.image_share}"
         run_model(bench, model=f"baseline/{name}", condition=condition, out=run)
-        add_to_board(store, held, Addition(source=run, team="North"), actor="test", name="demo")
+        add_to_board(store, held, DirectSubmission(source=run, team="North"), actor="test", name="demo")
     pack_run(root / "random-1.0", root / "packed.jsonl")
     rows = [json.loads(line) for line in (root / "packed.jsonl").read_text().splitlines()]
     for place, row in enumerate(rows):
         row |= {"correct_answer": "A", "discussion": "WITHHELD canary", "prediction_rationale": f"because {place}"}
         del row["trace"]
     (root / "bare.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    addition = Addition(source=root / "bare.jsonl", team="South", model="plain file", allows_download=True)
+    addition = DirectSubmission(source=root / "bare.jsonl", team="South", model="plain file", allows_download=True)
     add_to_board(store, held, addition, actor="test")
     house = open_app(store, bench, "test")
     yield house, serve_application(house, hosts=sorted(loopback_hosts(7350)), renditions=Renditions(root / "cache"))

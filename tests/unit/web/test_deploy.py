@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.core.errors import DataError
 from medthink.web.app.server import ServeSettings, make_server, open_port, read_settings
 from medthink.web.serve import serve_application
@@ -48,7 +48,7 @@ def test_the_commands_are_commands_of_ours(compose, service, tmp_path, capsys):
     places = {"/data": str(tmp_path), "/etc/medthink/serve.toml": str(DEPLOY / "serve.toml")}
     words = [_here(word, places) for word in compose["services"][service]["command"]]
     # Help is printed only where every word before it is understood.
-    assert enter([*words, "--help"]) == 0
+    assert run_command([*words, "--help"]) == 0
     told = capsys.readouterr().out
     flags = {word.partition("=")[0] for word in words if word.startswith("--")}
     assert [flag for flag in flags if flag not in told] == []

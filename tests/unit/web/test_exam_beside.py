@@ -15,13 +15,13 @@ from medthink.judge.exam.results import (
     REWORDED,
     UNTOUCHED,
     ExamResult,
-    KindMarks,
+    KindGrades,
+    describe_exam,
     keep_results,
-    tell_exam,
 )
 from medthink.judge.judged import read_judgements
-from medthink.judge.judgement import Seat
-from medthink.judge.session import JudgeOrder, judge_run
+from medthink.judge.judgement import JudgeConfig
+from medthink.judge.session import JudgeSpec, judge_run
 from medthink.report.judged import judged_markup, score_judgements
 from medthink.report.runs import load_entries
 from medthink.stats.estimate import Estimate, Undefined
@@ -33,8 +33,8 @@ def rate(value: float) -> Estimate:
     return Estimate(value=value, low=value - 0.01, high=1.0, level=0.95, n=320, clusters=320, method="made")
 
 
-def exam_of(seat: Seat, found: float) -> ExamResult:
-    marks = KindMarks(
+def exam_of(seat: JudgeConfig, found: float) -> ExamResult:
+    marks = KindGrades(
         asked=100, judged=100, sensitivity=rate(found), found={"side": rate(found)},
         accepted={UNTOUCHED: rate(0.97), REWORDED: rate(0.97)}, same_again=rate(1), kappa_again=rate(1),
         same_reversed=rate(1),
@@ -48,7 +48,7 @@ def exam_of(seat: Seat, found: float) -> ExamResult:
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     made = make_run(tmp_path)
-    judge_run(JudgeOrder(run=made, judges=("baseline/rules",), what=("steps",), splitter="sentences"))
+    judge_run(JudgeSpec(run=made, judges=("baseline/rules",), what=("steps",), splitter="sentences"))
     return made
 
 
@@ -73,8 +73,8 @@ def test_an_exam_under_another_setting_is_not_that_of_the_judge(run: Path):
     seat = read_judgements(run)[0].seat
     result = exam_of(seat, 0.95)
     other = msgspec.structs.replace(result, setting=msgspec.structs.replace(result.setting, effort="high"))
-    assert tell_exam([other], seat, "steps") == NO_SETTING_EXAM
-    assert tell_exam([result], seat, "discussion") == "not examined in discussion"
+    assert describe_exam([other], seat, "steps") == NO_SETTING_EXAM
+    assert describe_exam([result], seat, "discussion") == "not examined in discussion"
 
 
 def test_the_boards_profile_marks_a_judge_below_the_floor():

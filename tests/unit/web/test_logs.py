@@ -11,7 +11,7 @@ from medthink.accounts.invitations import invite
 from medthink.accounts.sessions import make_token
 from medthink.store import tables
 from medthink.web.board import routes
-from medthink.web.board.cache import LiveBoard
+from medthink.web.board.cache import BoardCache
 from people import Board, send
 from small_benchmark import write_benchmark
 
@@ -50,7 +50,7 @@ def test_secrets_and_gold_stay_out_of_the_log(board, caplog, capfd, monkeypatch)
         monkeypatch.setattr(routes, "leaderboard_page", lambda *_: (_ for _ in ()).throw(RuntimeError(words)))
         answer = client.get("/")
         assert answer.status_code == 500 and "Internal error" in answer.text and GOLD not in answer.text
-        monkeypatch.setattr(LiveBoard, "made", lambda *_: (_ for _ in ()).throw(RuntimeError(words)))
+        monkeypatch.setattr(BoardCache, "made", lambda *_: (_ for _ in ()).throw(RuntimeError(words)))
         assert client.get("/api/v1/leaderboard").json()["problem"] == "internal error"
     # The test's own browser logs the addresses it asks for.
     logged = [record.getMessage() for record in caplog.records if not record.name.startswith(("httpx", "httpcore"))]

@@ -10,9 +10,9 @@ from litestar.testing import TestClient
 from medthink.accounts.account import set_disabled
 from medthink.accounts.roles import ROLES, includes
 from medthink.accounts.sessions import begin_session, list_tokens, make_token, revoke_token
-from medthink.board.checking import HeldBenchmark
+from medthink.board.checking import LoadedBenchmark
 from medthink.board.submissions import find_submission
-from medthink.board.worker import work_once
+from medthink.board.worker import process_next
 from medthink.web.app.access import COOKIE, Needs
 from medthink.web.app.server import ServeSettings
 from people import FROM_HERE, OWN, Board
@@ -77,8 +77,8 @@ def scene(tmp_path_factory):
     data = "".join(json.dumps(row) + "\n" for row in rows).encode()
     with board.client(accounts["owner"]) as client:
         sent = client.post("/api/v1/submissions?model=m", content=data, headers=FROM_HERE).json()
-    held = HeldBenchmark.open(bench)
-    work_once(board.store, {board.served.benchmark.id: held})
+    held = LoadedBenchmark.open(bench)
+    process_next(board.store, {board.served.benchmark.id: held})
     code = board.served.bench.code(102)
     # What is read comes first: a POST may reveal a case to its reader.
     endpoints = sorted(_endpoints(board), key=lambda one: one.method != "GET")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from medthink.core.tables import write_table
-from medthink.curate.review import COLUMNS, Rulings, read_rows
+from medthink.curate.review import COLUMNS, HumanDecisions, read_rows
 from people import Board, send
 
 ROWS = [
@@ -56,7 +56,7 @@ def test_rulings_and_checks_are_kept_in_the_sheet_with_who_made_them(board: Boar
         assert "no longer exists" in send(client, "/review", **(row(0, ruling="in") | {"seen": "zz"})).text
         assert send(client, "/review", **row(0, ruling="perhaps")).status_code == 422
     sheet = tmp_path / "work/review.csv"
-    rulings = Rulings.read(sheet)
+    rulings = HumanDecisions.read(sheet)
     found = rulings.find("leaks", 7, "aa")
     assert found is not None and (found.verdict, found.note) == ("out", "names it (cora)")
     assert rulings.errors()[0].wrong == 1

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from medthink.cli.command import enter
-from medthink.judge.session import JudgeOrder, judge_run
+from medthink.cli.command import run_command
+from medthink.judge.session import JudgeSpec, judge_run
 from medthink.phantoms.writer import write_benchmark as write_benchmark_on_disk
 from medthink.readers.studies import reading, setup
 from medthink.runs.manifest import RunSpec
 from medthink.runs.run import Run
-from medthink.runs.session import carry_out
+from medthink.runs.session import run_session
 from medthink.web.reading.routes import find_reading
 from medthink.web.reading.training import current_training
 from people import FROM_HERE, send
@@ -211,7 +211,7 @@ def test_the_coordinators_figures_are_those_of_medthink_agree(room: Room, tmp_pa
     zipfile.ZipFile(io.BytesIO(exported)).extractall(tmp_path)
     tables = [str(tmp_path / "reading" / f"{name}.csv") for name in ("anna", "ben")]
     words = ["agree", str(room.run), *tables, "--key", str(tmp_path / "reading-key.json"), "--json"]
-    assert enter(words) == 0
+    assert run_command(words) == 0
     pairs = [one for one in json.loads(capsys.readouterr().out)["pairs"] if one["kind"] == "reader–reader"]
     (support,) = (one for one in pairs if one["aspect"] == "support" and not one["slicing"])
     value = support["nominal"]["percent"]["value"]
@@ -311,8 +311,8 @@ def test_taking_in_a_table_holds_the_case_for_nobody(room: Room, monkeypatch: py
 def test_training_gives_feedback_on_known_sentences_before_the_first_case(tmp_path: Path):
     bench, run = tmp_path / "bench", tmp_path / "run"
     write_benchmark_on_disk(bench, cases=16, seed=5, processes=1)
-    carry_out(RunSpec(benchmark=bench, model="baseline/longest", out=run))
-    judge_run(JudgeOrder(run=run, judges=("baseline/rules",), what=("steps",), splitter="sentences"))
+    run_session(RunSpec(benchmark=bench, model="baseline/longest", out=run))
+    judge_run(JudgeSpec(run=run, judges=("baseline/rules",), what=("steps",), splitter="sentences"))
     plan: dict[str, Any] = {"kinds": ("steps",), "needs_training": True}
     with open_room(tmp_path, run, **plan) as room, room.board.client(room.anna) as client:
         assert client.get(room.address("anna"), follow_redirects=False).headers["location"].endswith("/training")

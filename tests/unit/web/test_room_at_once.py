@@ -12,11 +12,11 @@ from sqlalchemy import Connection
 
 from medthink.core.errors import MedThinkError
 from medthink.readers.studies import reading, setup
-from medthink.readers.studies.marks import MarkChange, Saved, Stale, save_mark
+from medthink.readers.studies.marks import MarkChange, SaveConflict, SavedMark, save_mark
 from medthink.readers.studies.plan import StudyPlan
-from medthink.readers.studies.reading import OpenSitting, ReaderSeat
+from medthink.readers.studies.reading import OpenSitting, ReaderSitting
 from medthink.readers.studies.setup import StudyReader
-from medthink.store.engine import BoardStore
+from medthink.store.engine import Store
 from medthink.web.reading.routes import at_work
 from reading_room import make_judged_run
 
@@ -33,14 +33,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 class Sent(NamedTuple):
     """A change to a mark, by the reader of this seat."""
 
-    seat: ReaderSeat
+    seat: ReaderSitting
     change: MarkChange
 
 
 class ManyReaders:
     """A study that everybody reads, and of every reader the first sitting, committed to."""
 
-    def __init__(self, store: BoardStore, run: Path) -> None:
+    def __init__(self, store: Store, run: Path) -> None:
         self.store = store
         names = tuple(f"reader{number}" for number in range(READERS))
         plan = StudyPlan(
@@ -54,7 +54,7 @@ class ManyReaders:
             }
 
     def _commit(self, connection: Connection, reader: StudyReader) -> OpenSitting:
-        held = reading.hold(connection, reading.list_sittings(connection, reader.id)[0], reader.name)
+        held = reading.hold_on_device(connection, reading.list_sittings(connection, reader.id)[0], reader.name)
         return reading.commit_diagnosis(connection, held, "A", 2, seconds=1.0)
 
     def items(self, name: str) -> list[str]:
@@ -64,7 +64,7 @@ class ManyReaders:
         change = MarkChange(
             item=self.items(name)[0], version=0, cells={"note": f"{name} {number}"}, seconds=1.0, key=f"k{number}"
         )  # fmt: skip
-        seat = ReaderSeat(self.study.token, self.opened[name].sitting.code, name)
+        seat = ReaderSitting(self.study.token, self.opened[name].sitting.code, name)
         return Sent(seat, msgspec.structs.replace(change, **fields))
 
     def versions(self, name: str) -> dict[str, int]:
@@ -93,7 +93,7 @@ class ManyReaders:
 
 
 @pytest.fixture
-def many(store: BoardStore, run: Path) -> ManyReaders:
+def many(store: Store, run: Path) -> ManyReaders:
     return ManyReaders(store, run)
 
 
@@ -109,7 +109,7 @@ def test_no_update_is_lost_when_all_readers_save_at_once(many: ManyReaders):
                 order = many.order(name, number, item=item, version=saved[name].get(item, 0))
                 with many.store.write() as connection:
                     answer = save_mark(connection, many.opened[name], order.change, name)
-                assert isinstance(answer, Saved)
+                assert isinstance(answer, SavedMark)
                 saved[name][item] = answer.version
         except (AssertionError, OSError, ValueError) as error:
             problems.append(error)
@@ -129,14 +129,14 @@ def test_no_update_is_lost_when_all_readers_save_at_once(many: ManyReaders):
 def test_of_two_saves_of_a_version_one_is_kept_and_the_other_told(many: ManyReaders):
     answers = many.save_at_once(*(many.order(name, number) for name in many.opened for number in (1, 2)))
     for name, pair in zip(many.opened, zip(answers[::2], answers[1::2], strict=True), strict=True):
-        assert sorted(type(one).__name__ for one in pair) == ["Saved", "Stale"]
+        assert sorted(type(one).__name__ for one in pair) == ["SavedMark", "SaveConflict"]
         assert many.versions(name) == {many.items(name)[0]: 1}
 
 
 def test_what_cannot_be_saved_keeps_no_other_from_being_saved(many: ManyReaders):
     """A locked reading, a strange cell, a stale version, a case of nobody's: each is told to its own reader."""
     with many.store.write() as connection:
-        reading.update(connection, many.opened["reader0"], {"submitted_at": "2026-01-01T00:00:00Z"})
+        reading.update_sitting(connection, many.opened["reader0"], {"submitted_at": "2026-01-01T00:00:00Z"})
     strange = many.order("reader3")
     sent = (
         many.order("reader0"),
@@ -150,8 +150,17 @@ def test_what_cannot_be_saved_keeps_no_other_from_being_saved(many: ManyReaders)
     )
     answers = [many.save(one) for one in sent]
     names = [type(one).__name__ for one in answers]
-    assert names == ["UsageError", "UsageError", "Stale", "NotFoundException", "Saved", "Stale", "Saved", "Saved"]
-    assert answers[4] == answers[6] == answers[7] == Saved(1)
+    assert names == [
+        "UsageError",
+        "UsageError",
+        "SaveConflict",
+        "NotFoundException",
+        "SavedMark",
+        "SaveConflict",
+        "SavedMark",
+        "SavedMark",
+    ]
+    assert answers[4] == answers[6] == answers[7] == SavedMark(1)
     assert [sum(many.versions(name).values()) for name in many.opened] == [0, 0, 0, 0, 1, 1, 0, 0]
 
 
@@ -159,19 +168,19 @@ def test_what_cannot_be_saved_keeps_no_other_from_being_saved(many: ManyReaders)
 def test_a_value_that_no_database_holds_is_told_to_its_own_reader(many: ManyReaders, odd: dict[str, object]):
     """PostgreSQL stores no NUL characters; SQLite does."""
     odd_one, *others = many.save_at_once(many.order("reader0", **odd), many.order("reader1"), many.order("reader2"))
-    assert isinstance(odd_one, MedThinkError | Saved | Stale), odd_one
-    assert others == [Saved(1)] * 2
+    assert isinstance(odd_one, MedThinkError | SavedMark | SaveConflict), odd_one
+    assert others == [SavedMark(1)] * 2
 
 
 def test_a_save_waits_for_nobody_but_its_own_sitting(new_address: str, run: Path):
     """While one sitting is being written elsewhere (PostgreSQL), the other readers' saves are answered."""
-    many = ManyReaders(BoardStore(new_address), run)
+    many = ManyReaders(Store(new_address), run)
     others = [many.order(name) for name in many.opened if name != "reader0"]
     with ThreadPoolExecutor(1) as threads:
         with many.store.write() as connection:
-            reading.lock(connection, many.opened["reader0"])
+            reading.lock_sitting(connection, many.opened["reader0"])
             held = threads.submit(many.save, many.order("reader0"))
-            assert many.save_at_once(*others) == [Saved(1)] * (READERS - 1)
+            assert many.save_at_once(*others) == [SavedMark(1)] * (READERS - 1)
             assert not held.done()
-        assert held.result() == Saved(1)
+        assert held.result() == SavedMark(1)
     many.store.close()

@@ -115,7 +115,7 @@ def _state(scene: Scene) -> str:
     room = scene.room
     with room.board.store.read() as connection:
         code = scene.sat["anna"].place.rsplit("/", 1)[1]
-        found = reading.find_own_sitting(connection, reading.ReaderSeat(room.study.token, code, "anna"))
+        found = reading.find_own_sitting(connection, reading.ReaderSitting(room.study.token, code, "anna"))
         assert found is not None
         marks = reading.read_marks(connection, found[0].id)
     return json.dumps([msgspec.to_builtins(found[0]), msgspec.to_builtins(marks)], sort_keys=True)

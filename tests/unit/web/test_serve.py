@@ -9,9 +9,9 @@ import pytest
 from litestar.testing import TestClient
 
 from made_runs import make_run
-from medthink.board.checking import HeldBenchmark
-from medthink.board.publish import Addition, add_to_board
-from medthink.store.engine import BoardStore, store_url
+from medthink.board.checking import LoadedBenchmark
+from medthink.board.publish import DirectSubmission, add_to_board
+from medthink.store.engine import Store, store_url
 from medthink.web.app.images import Renditions
 from medthink.web.app.security import loopback_hosts
 from medthink.web.board.site import board_answers
@@ -46,11 +46,11 @@ class Serving(NamedTuple):
 def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     root = tmp_path_factory.mktemp("serve")
     bench = write_benchmark(root / "bench", cases=CASES)
-    store = BoardStore(store_url(root / "board.sqlite"))
-    held = HeldBenchmark.open(bench, "test")
+    store = Store(store_url(root / "board.sqlite"))
+    held = LoadedBenchmark.open(bench, "test")
     for name, skill in (("good", 0.9), ("poor", 0.2)):
         run = make_run(root / name, bench, model=f"server/{name}", skill=skill, task="twi", words=f"{WORDS} {name}")
-        addition = Addition(source=run, team=f"<b>{name}</b>", model="", allows_download=name == "good")
+        addition = DirectSubmission(source=run, team=f"<b>{name}</b>", model="", allows_download=name == "good")
         add_to_board(store, held, addition, actor="test")
     house = open_app(store, bench, "test")
     app = serve_application(house, hosts=sorted(loopback_hosts(PORT)), renditions=Renditions(root / "cache"))
@@ -214,7 +214,7 @@ def test_a_model_has_its_page_and_others_do_not(reader):
 
 
 def test_a_store_without_a_benchmark_says_so(tmp_path):
-    store = BoardStore(store_url(tmp_path / "board.sqlite"))
+    store = Store(store_url(tmp_path / "board.sqlite"))
     app = serve_application(open_app(store, None, "test"), hosts=sorted(loopback_hosts(PORT)))
     with TestClient(app, base_url=OWN) as client:
         assert "none yet" in client.get("/").text

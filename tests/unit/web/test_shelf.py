@@ -12,12 +12,12 @@ from medthink.audit.rivals import rival_guesses
 from medthink.audit.runs import audit_run
 from medthink.cases.benchmark import Benchmark
 from medthink.runs.ledger.ledger import Call, Ledger
-from medthink.runs.ledger.lock import hold
+from medthink.runs.ledger.lock import lock_run
 from medthink.scoring.inputs import load_run
 from medthink.scoring.score import score_letters, score_run
-from medthink.web.app.benchmarks import Library
-from medthink.web.runs.accuracy import Standings
-from medthink.web.runs.index import Shelf, find_runs
+from medthink.web.app.benchmarks import BenchmarkCache
+from medthink.web.runs.accuracy import RunAccuracies
+from medthink.web.runs.index import RunIndex, find_runs
 from small_benchmark import write_benchmark
 from web_pages import make_runs
 
@@ -30,7 +30,7 @@ def runs(tmp_path):
 @pytest.fixture
 def shelf(runs, monkeypatch):
     monkeypatch.setattr("medthink.web.runs.index._LOOK_AGAIN_S", 0.0)
-    return Shelf([runs], Library())
+    return RunIndex([runs], BenchmarkCache())
 
 
 def run_of(shelf, name):
@@ -54,13 +54,13 @@ def test_hidden_folders_and_folders_inside_runs_are_not_looked_into(runs):
 def test_names_in_addresses_differ_even_where_the_letters_do_not(runs):
     shutil.copytree(runs / "other", runs / "öther")
     shutil.copytree(runs / "other", runs / "ather")
-    slugs = {run.slug for run in Shelf([runs], Library()).runs()}
+    slugs = {run.slug for run in RunIndex([runs], BenchmarkCache()).runs()}
     assert len(slugs) == 5 and all(slug.replace("-", "").isalnum() and slug.isascii() for slug in slugs)
 
 
 def test_a_finished_run_a_killed_one_and_one_under_way(shelf, runs):
     assert run_of(shelf, "other").activity == "finished"
-    with hold(runs / "other"):
+    with lock_run(runs / "other"):
         assert run_of(shelf, "other").activity == "running"
     forget_session(runs / "other")
     killed = run_of(shelf, "other")
@@ -75,7 +75,7 @@ def test_a_killed_run_costs_at_least_what_came_back(shelf, runs):
     asyncio.run(send_one(runs / "other"))
     assert (run_of(shelf, "other").cost_usd, run_of(shelf, "other").is_least_cost) == (pytest.approx(0.012), True)
     # While somebody waits for it, it is merely under way.
-    with hold(runs / "other"):
+    with lock_run(runs / "other"):
         assert not run_of(shelf, "other").is_least_cost
 
 
@@ -124,19 +124,19 @@ def test_a_prediction_about_a_case_of_no_benchmark_is_refused(shelf, runs):
 
 def test_without_its_benchmark_a_run_is_shown_and_nothing_is_right_or_wrong(runs):
     shutil.move(runs.parent / "bench", runs.parent / "moved")
-    run = run_of(Shelf([runs], Library()), "other")
+    run = run_of(RunIndex([runs], BenchmarkCache()), "other")
     assert run.rights == {} and "--data" in run.doubt and len(run.rows) == 12
-    assert run_of(Shelf([runs], Library(runs.parent / "moved")), "other").rights
+    assert run_of(RunIndex([runs], BenchmarkCache(runs.parent / "moved")), "other").rights
 
 
 def test_another_benchmark_than_the_runs_is_refused(runs, tmp_path):
     other = write_benchmark(tmp_path / "wrong", cases=5)
-    run = run_of(Shelf([runs], Library(other)), "other")
+    run = run_of(RunIndex([runs], BenchmarkCache(other)), "other")
     assert run.bench is None and "another benchmark" in run.doubt
 
 
 def test_the_accuracy_is_that_of_score(shelf, runs):
-    found = Standings().of_all(shelf.runs())
+    found = RunAccuracies().of_all(shelf.runs())
     for run in shelf.runs():
         scored = score_run(run.path).answers.accuracy
         mine = found[run.slug].accuracy
@@ -144,7 +144,7 @@ def test_the_accuracy_is_that_of_score(shelf, runs):
 
 
 def test_rival_and_gain_are_those_of_an_audit_and_come_after_the_list(shelf, runs):
-    standings = Standings()
+    standings = RunAccuracies()
     listed = shelf.runs()
     assert all(one.gain is None for one in standings.of_all(listed).values())
     standings.wait()
@@ -158,9 +158,9 @@ def test_rival_and_gain_are_those_of_an_audit_and_come_after_the_list(shelf, run
 
 
 def test_standings_are_worked_out_once(shelf, monkeypatch):
-    standings = Standings()
+    standings = RunAccuracies()
     standings.of_all(shelf.runs())
     standings.wait()
     first = standings.of_all(shelf.runs())
-    monkeypatch.setattr("medthink.web.runs.accuracy.find_standing", lambda *_: pytest.fail("worked out again"))
+    monkeypatch.setattr("medthink.web.runs.accuracy.find_accuracy", lambda *_: pytest.fail("worked out again"))
     assert standings.of_all(shelf.runs()) == first

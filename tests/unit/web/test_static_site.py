@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from made_runs import make_run
-from medthink.board.checking import HeldBenchmark
-from medthink.board.publish import Addition, add_to_board
+from medthink.board.checking import LoadedBenchmark
+from medthink.board.publish import DirectSubmission, add_to_board
 from medthink.board.submissions import list_submissions
-from medthink.cli.command import enter
-from medthink.store.engine import BoardStore, store_url
+from medthink.cli.command import run_command
+from medthink.store.engine import Store, store_url
 from small_benchmark import write_benchmark
 
 
@@ -21,18 +21,18 @@ from small_benchmark import write_benchmark
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("board")
     bench = write_benchmark(root / "bench", cases=6)
-    opened = BoardStore(store_url(root / "board.sqlite"))
-    held = HeldBenchmark.open(bench, "test")
+    opened = Store(store_url(root / "board.sqlite"))
+    held = LoadedBenchmark.open(bench, "test")
     for name, skill in (("good", 0.9), ("poor", 0.2)):
         run = make_run(root / name, bench, model=f"server/{name}", skill=skill)
-        add_to_board(opened, held, Addition(source=run, team="=HYPERLINK(1)"), actor="test")
+        add_to_board(opened, held, DirectSubmission(source=run, team="=HYPERLINK(1)"), actor="test")
     opened.close()
     return root / "board.sqlite"
 
 
 @pytest.fixture
 def site(store: Path, tmp_path: Path) -> Path:
-    assert enter(["board", "build", str(tmp_path / "site"), "--store", str(store)]) == 0
+    assert run_command(["board", "build", str(tmp_path / "site"), "--store", str(store)]) == 0
     return tmp_path / "site"
 
 
@@ -61,14 +61,14 @@ def test_the_pages_say_what_the_served_ones_say(site: Path):
 def test_the_same_store_gives_the_same_bytes(site: Path, store: Path, tmp_path: Path):
     before = contents(site)
     times = {path: path.stat().st_mtime_ns for path in site.rglob("*") if path.is_file()}
-    assert enter(["board", "build", str(site), "--store", str(store)]) == 0
+    assert run_command(["board", "build", str(site), "--store", str(store)]) == 0
     assert {path: path.stat().st_mtime_ns for path in times} == times
-    assert enter(["board", "build", str(tmp_path / "again"), "--store", str(store)]) == 0
+    assert run_command(["board", "build", str(tmp_path / "again"), "--store", str(store)]) == 0
     assert contents(tmp_path / "again") == before
 
 
 def test_tokens_and_gold_are_nowhere(site: Path, store: Path):
-    opened = BoardStore(store_url(store))
+    opened = Store(store_url(store))
     tokens = [one.token for one in list_submissions(opened)]
     opened.close()
     everything = b"".join(data for name, data in contents(site).items() if not name.startswith("static/"))
@@ -87,11 +87,11 @@ def test_a_page_that_is_no_longer_there_is_removed(site: Path, store: Path):
     stray = site / "models/99/index.html"
     stray.parent.mkdir()
     stray.write_text("old")
-    assert enter(["board", "build", str(site), "--store", str(store)]) == 0
+    assert run_command(["board", "build", str(site), "--store", str(store)]) == 0
     assert not stray.parent.exists()
 
 
 def test_a_folder_of_something_else_is_refused(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     (tmp_path / "thesis.tex").write_text("")
-    assert enter(["board", "build", str(tmp_path), "--store", str(store)]) == 2
+    assert run_command(["board", "build", str(tmp_path), "--store", str(store)]) == 2
     assert "not a board's site" in capsys.readouterr().err

@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-from medthink.board.checking import HeldBenchmark
+from medthink.board.checking import LoadedBenchmark
 from medthink.board.submissions import find_submission, list_submissions
-from medthink.board.worker import work_once
-from medthink.cli.command import enter
+from medthink.board.worker import process_next
+from medthink.cli.command import run_command
 from medthink.web.app.server import ServeSettings
 from people import FROM_HERE, Board, send
 from small_benchmark import make_row, write_benchmark
@@ -24,7 +24,7 @@ def bench(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def held(bench):
-    return HeldBenchmark.open(bench)
+    return LoadedBenchmark.open(bench)
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def make_board(tmp_path, bench, held):
         board.boss = board.add("boss", "maintainer")
         board.ann = board.add("ann", "submitter", team="North")
         board.eve = board.add("eve", "submitter", team="East")
-        board.work = lambda: work_once(board.store, {board.served.benchmark.id: held})
+        board.work = lambda: process_next(board.store, {board.served.benchmark.id: held})
         made.append(board)
         return board
 
@@ -103,7 +103,7 @@ def test_problems_are_those_of_the_command_to_the_byte_and_cost_nothing(board, b
         assert "attachment" in told.headers["content-disposition"]
         assert "0 of 3" in client.get("/submit").text
     capsys.readouterr()
-    assert enter(["submit", "check", str(tmp_path / "bad.jsonl"), "--data", str(bench)]) == 1
+    assert run_command(["submit", "check", str(tmp_path / "bad.jsonl"), "--data", str(bench)]) == 1
     assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("line ")] == told.text.splitlines()
 
 
@@ -224,7 +224,7 @@ def test_where_maintainers_approve_nothing_is_public_without_them(make_board):
 def test_what_failed_through_our_fault_is_checked_again(board):
     with board.client(board.ann) as client:
         at = hand_in(client).headers["location"]
-        work_once(board.store, {})
+        process_next(board.store, {})
         assert "an error on our side" in client.get(at).text
         assert send(client, f"{at}/again").status_code == 303
         board.work()

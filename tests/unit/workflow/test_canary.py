@@ -14,7 +14,7 @@ from medthink.cases.case import Case, Image, ImageReference, Question, Reference
 from medthink.workflow.ask import Prompt
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import TASKS, default_condition, find_task
-from medthink.workflow.view import NO_CUES, Shown, apply, expert_cues
+from medthink.workflow.view import NO_CUES, Shown, expert_cues, show_under_condition
 from scripted_case import ScriptedAsk, answer_well
 
 
@@ -90,7 +90,7 @@ def conditions(name: str) -> list[Condition]:
 
 
 def shown_under(condition: Condition) -> Shown:
-    return apply(condition, CASE.question, DONOR.question if condition.swap_images else None)
+    return show_under_condition(condition, CASE.question, DONOR.question if condition.swap_images else None)
 
 
 def prompts_under(name: str, condition: Condition) -> list[Prompt]:

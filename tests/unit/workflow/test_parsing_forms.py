@@ -3,7 +3,7 @@ import json
 import pytest
 
 from medthink.models.request import Reply
-from medthink.workflow.ask import Choice, Sections, Steps, Text, Unparsed
+from medthink.workflow.ask import Choice, Sections, SingleReplySteps, StepText, Unparsed
 from medthink.workflow.parsing import parse_answer, parse_sections, parse_steps, parse_text
 from medthink.workflow.prompts import SECTIONS
 from scripted_case import make_question
@@ -27,12 +27,12 @@ def test_the_explanation_is_the_forms_or_the_whole_reply() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ('{"findings": "A mass."}', Text("A mass.", "strict")),
-        ('```json\n{"findings": "A mass."}\n```', Text("A mass.", "lenient")),
-        ('{"findings": "A mass.", "note": "x"}', Text("A mass.", "lenient")),
-        ("A mass in the left lobe.", Text("A mass in the left lobe.", "lenient")),
-        ("<think>hm</think>A mass.", Text("A mass.", "lenient")),
-        ("```\nA mass.\n```", Text("A mass.", "lenient")),
+        ('{"findings": "A mass."}', StepText("A mass.", "strict")),
+        ('```json\n{"findings": "A mass."}\n```', StepText("A mass.", "lenient")),
+        ('{"findings": "A mass.", "note": "x"}', StepText("A mass.", "lenient")),
+        ("A mass in the left lobe.", StepText("A mass in the left lobe.", "lenient")),
+        ("<think>hm</think>A mass.", StepText("A mass.", "lenient")),
+        ("```\nA mass.\n```", StepText("A mass.", "lenient")),
         ("", Unparsed("an empty text")),
         ('{"findings": "  "}', Unparsed("an empty text")),
         ('{"summary": "A mass."}', Unparsed('a JSON object without "findings"')),
@@ -55,8 +55,10 @@ def test_steps_in_their_form() -> None:
     strict = parse_steps(Reply(text=json.dumps(form)), QUESTION.options, len(QUESTION.images))
     loose = parse_steps(Reply(text=f"Here: {json.dumps(form)}"), QUESTION.options, len(QUESTION.images))
     for steps, mode in ((strict, "strict"), (loose, "lenient")):
-        assert steps == Steps(
-            (Text("one", mode), Text("two", mode)), Text("both", mode), Choice("D", "Silicosis", "why", mode)
+        assert steps == SingleReplySteps(
+            (StepText("one", mode), StepText("two", mode)),
+            StepText("both", mode),
+            Choice("D", "Silicosis", "why", mode),
         )
 
 
@@ -64,7 +66,7 @@ def test_steps_that_are_missing_are_named() -> None:
     steps = parse_steps(
         Reply(text='{"step1_per_image_findings": ["one", ""], "answer": "D"}'), QUESTION.options, len(QUESTION.images)
     )
-    assert steps == Steps(
+    assert steps == SingleReplySteps(
         None,
         None,
         Choice("D", "Silicosis", '{"step1_per_image_findings": ["one", ""], "answer": "D"}', "lenient"),

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from medthink.core.errors import UsageError
-from medthink.workflow.ask import Answered, Choice, Discussed, Prompt, Text, Thought, Unanswered
+from medthink.workflow.ask import AnswerOutcome, Choice, DiscussionOutcome, Prompt, StepText, TwiOutcome, Unanswered
 from medthink.workflow.condition import Condition
 from medthink.workflow.prompts import SECTIONS
 from medthink.workflow.tasks import TASKS, default_condition, find_task, prompt_versions
@@ -23,15 +23,15 @@ def run(name: str, ask: ScriptedAsk, *, condition: Condition | None = None, cues
 
 def test_answer_asks_once() -> None:
     ask = ScriptedAsk(answer_well)
-    assert run("answer", ask) == Answered(choice=CHOICE)
+    assert run("answer", ask) == AnswerOutcome(choice=CHOICE)
     assert ask.kinds == ["answer"]
 
 
 def test_twi_asks_about_each_image_then_sums_up_then_decides() -> None:
     ask = ScriptedAsk(answer_well)
-    note = Text("findings text", "strict")
-    assert run("twi", ask) == Thought(
-        findings=(note, note, note), summary=Text("summary text", "strict"), choice=CHOICE
+    note = StepText("findings text", "strict")
+    assert run("twi", ask) == TwiOutcome(
+        findings=(note, note, note), summary=StepText("summary text", "strict"), choice=CHOICE
     )
     assert ask.kinds == ["findings", "findings", "findings", "summary", "differential"]
     assert [prompt.image for prompt in ask.prompts[:3]] == list(QUESTION.images)
@@ -93,7 +93,7 @@ def test_a_single_call_with_the_wrong_number_of_findings_keeps_the_rest() -> Non
 def test_discussion_has_six_sections() -> None:
     ask = ScriptedAsk(answer_well)
     discussed = run("discussion", ask)
-    assert isinstance(discussed, Discussed)
+    assert isinstance(discussed, DiscussionOutcome)
     assert list(discussed.sections.texts) == list(SECTIONS)
     assert ask.kinds == ["discussion"]
 
@@ -109,17 +109,17 @@ def stop_at(kind: str, state: Any, *, image: int | None = None):
 
 @pytest.mark.parametrize("state", ["refused", "truncated", "failed"])
 def test_what_stops_a_step_ends_the_task_and_keeps_what_was_said(state: Any) -> None:
-    note = Text("findings text", "strict")
+    note = StepText("findings text", "strict")
     at_summary = run("twi", stop_at("summary", state))
-    assert at_summary == Thought(state=state, detail="why", findings=(note, note, note))
+    assert at_summary == TwiOutcome(state=state, detail="why", findings=(note, note, note))
     at_end = run("twi", stop_at("differential", state))
-    assert at_end == Thought(
-        state=state, detail="why", findings=(note, note, note), summary=Text("summary text", "strict")
+    assert at_end == TwiOutcome(
+        state=state, detail="why", findings=(note, note, note), summary=StepText("summary text", "strict")
     )
     at_image = run("twi", stop_at("findings", state, image=1))
-    assert at_image == Thought(state=state, detail="why", findings=(note, None, note))
-    assert run("answer", stop_at("answer", state)) == Answered(state=state, detail="why")
-    assert run("discussion", stop_at("discussion", state)) == Discussed(state=state, detail="why")
+    assert at_image == TwiOutcome(state=state, detail="why", findings=(note, None, note))
+    assert run("answer", stop_at("answer", state)) == AnswerOutcome(state=state, detail="why")
+    assert run("discussion", stop_at("discussion", state)) == DiscussionOutcome(state=state, detail="why")
 
 
 def test_a_finding_that_cannot_be_read_ends_the_task() -> None:
@@ -134,7 +134,7 @@ def test_a_finding_that_cannot_be_read_ends_the_task() -> None:
 
 
 def test_an_answer_that_commits_to_nothing_is_unparsed() -> None:
-    assert run("answer", ScriptedAsk(lambda prompt: "Answer: A or B")) == Answered(
+    assert run("answer", ScriptedAsk(lambda prompt: "Answer: A or B")) == AnswerOutcome(
         state="unparsed", detail="several answers: A, B"
     )
     thought = run("twi", ScriptedAsk(lambda p: "No idea." if p.kind == "differential" else answer_well(p)))

@@ -2,18 +2,18 @@ import pytest
 
 from medthink.core.errors import UsageError
 from medthink.workflow.condition import Condition
-from medthink.workflow.view import Cues, apply, expert_cues
+from medthink.workflow.view import Cues, expert_cues, show_under_condition
 from scripted_case import make_question, make_reference
 
 QUESTION = make_question()
 
 
 def slots(condition: Condition, question=QUESTION, donor=None) -> list[int]:
-    return [image.slot for image in apply(condition, question, donor).question.images]
+    return [image.slot for image in show_under_condition(condition, question, donor).question.images]
 
 
 def test_the_default_shows_everything_as_it_is() -> None:
-    shown = apply(Condition(), QUESTION)
+    shown = show_under_condition(Condition(), QUESTION)
     assert shown.question.history == QUESTION.history
     assert shown.question.options == QUESTION.options
     assert shown.letters == {letter: letter for letter in "ABCDE"}
@@ -32,7 +32,7 @@ def test_images_are_chosen_then_ordered() -> None:
 
 
 def test_hidden_parts_are_gone() -> None:
-    shown = apply(Condition(show_history=False, show_options=False), QUESTION)
+    shown = show_under_condition(Condition(show_history=False, show_options=False), QUESTION)
     assert shown.question.history == ""
     assert shown.question.options == {}
     assert shown.letters == {}
@@ -41,7 +41,7 @@ def test_hidden_parts_are_gone() -> None:
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4, 5, 6, "seeded", "as_is"])
 def test_letters_lead_back_to_the_same_text(order: object) -> None:
-    shown = apply(Condition(option_order=order), QUESTION)
+    shown = show_under_condition(Condition(option_order=order), QUESTION)
     assert list(shown.question.options) == list("ABCDE")
     for letter, text in shown.question.options.items():
         assert QUESTION.options[shown.original(letter)] == text
@@ -49,7 +49,7 @@ def test_letters_lead_back_to_the_same_text(order: object) -> None:
 
 def test_rotations_put_every_option_on_every_letter() -> None:
     orders = ["as_is", 1, 2, 3, 4]
-    places = [apply(Condition(option_order=order), QUESTION).letters for order in orders]
+    places = [show_under_condition(Condition(option_order=order), QUESTION).letters for order in orders]
     for letter in "ABCDE":
         assert {place[letter] for place in places} == set("ABCDE")
     assert places[1] == {"A": "E", "B": "A", "C": "B", "D": "C", "E": "D"}
@@ -58,16 +58,16 @@ def test_rotations_put_every_option_on_every_letter() -> None:
 def test_seeded_orders_depend_on_the_case_and_the_seed_alone() -> None:
     condition = Condition(option_order="seeded", image_order="seeded", seed=5)
     other = make_question(history="Another history.")
-    here, again = apply(condition, QUESTION), apply(condition, make_question())
+    here, again = show_under_condition(condition, QUESTION), show_under_condition(condition, make_question())
     assert (here.letters, here.positions) == (again.letters, again.positions)
-    assert apply(condition, QUESTION).letters != apply(condition, other).letters
+    assert show_under_condition(condition, QUESTION).letters != show_under_condition(condition, other).letters
     hidden = Condition(option_order="seeded", image_order="seeded", seed=5, show_history=False)
-    assert apply(hidden, QUESTION).letters == apply(condition, QUESTION).letters
+    assert show_under_condition(hidden, QUESTION).letters == show_under_condition(condition, QUESTION).letters
 
 
 def test_swapped_images_are_the_donors() -> None:
     donor = make_question(3, prefix="other", history="Other.")
-    shown = apply(Condition(swap_images=True, image_share=0.6), QUESTION, donor)
+    shown = show_under_condition(Condition(swap_images=True, image_share=0.6), QUESTION, donor)
     assert [image.id for image in shown.question.images] == ["other1", "other2"]
     assert shown.question.history == QUESTION.history
     assert shown.question.options == QUESTION.options
@@ -75,9 +75,9 @@ def test_swapped_images_are_the_donors() -> None:
 
 def test_a_donor_is_due_exactly_when_images_are_swapped() -> None:
     with pytest.raises(UsageError):
-        apply(Condition(swap_images=True), QUESTION)
+        show_under_condition(Condition(swap_images=True), QUESTION)
     with pytest.raises(UsageError):
-        apply(Condition(), QUESTION, QUESTION)
+        show_under_condition(Condition(), QUESTION, QUESTION)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_donor_is_due_exactly_when_images_are_swapped() -> None:
 )
 def test_expert_findings_are_those_of_the_images_shown(fields: dict, captions: tuple) -> None:
     condition = Condition(findings="expert", **fields)
-    cues = expert_cues(make_reference(), condition, apply(condition, QUESTION))
+    cues = expert_cues(make_reference(), condition, show_under_condition(condition, QUESTION))
     assert cues == Cues(findings=captions, summary=None)
 
 
@@ -100,23 +100,23 @@ def test_expert_findings_follow_positions_where_slots_have_gaps() -> None:
     question = make_question()
     gapped = type(question)(question.history, question.images[1:4], question.options)
     condition = Condition(findings="expert", image_order="reversed")
-    cues = expert_cues(make_reference(3), condition, apply(condition, gapped))
+    cues = expert_cues(make_reference(3), condition, show_under_condition(condition, gapped))
     assert cues.findings == ("caption 3", "caption 2", "caption 1")
 
 
 def test_cues_hold_only_what_the_condition_asks_for() -> None:
     condition = Condition(findings="self", summary="expert")
-    cues = expert_cues(make_reference(), condition, apply(condition, QUESTION))
+    cues = expert_cues(make_reference(), condition, show_under_condition(condition, QUESTION))
     assert cues == Cues(findings=None, summary="expert summary")
 
 
 def test_blind_conditions_cannot_have_cues() -> None:
     condition = Condition(findings="self")
     with pytest.raises(UsageError, match="unaided"):
-        expert_cues(make_reference(), condition, apply(condition, QUESTION))
+        expert_cues(make_reference(), condition, show_under_condition(condition, QUESTION))
 
 
 def test_printing_a_shown_image_tells_no_name() -> None:
-    shown = apply(Condition(), QUESTION)
+    shown = show_under_condition(Condition(), QUESTION)
     assert "own1" not in repr(shown)
     assert "case00001" not in str(shown.question.images[0])

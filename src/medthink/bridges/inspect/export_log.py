@@ -13,15 +13,15 @@ import msgspec
 from medthink.bridges.inspect.tasks import (
     CLUSTER,
     GROUPS,
-    CallMark,
-    TaskMark,
+    CallMetadata,
+    TaskMetadata,
     as_score,
     describe_case,
     digest_asked,
-    mark,
     question_text,
+    to_metadata,
 )
-from medthink.bridges.targets import TargetOptions, TargetProgress, Written
+from medthink.bridges.targets import TargetOptions, TargetProgress, WrittenTarget
 from medthink.cases.case import Case, Image, Question
 from medthink.core.errors import DataError, UsageError
 from medthink.core.files import write_atomic
@@ -50,7 +50,7 @@ _STOPS: dict[str, Any] = {
 }
 
 
-def write_inspect(run: Path, out: Path, options: TargetOptions, progress: TargetProgress) -> Written:
+def export_log(run: Path, out: Path, options: TargetOptions, progress: TargetProgress) -> WrittenTarget:
     """Write the run as a log that `inspect view` opens and `medthink import` takes in again."""
     need_inspect()
     from inspect_ai.log import write_eval_log
@@ -69,7 +69,7 @@ def write_inspect(run: Path, out: Path, options: TargetOptions, progress: Target
         write_eval_log(log, str(part))
         write_atomic(out, [part.read_bytes()])
     images = "with images" if options.embed_images else "without images (--embed-images puts them in)"
-    return Written(
+    return WrittenTarget(
         lines=(
             f"{count_of(len(log.samples or ()), 'sample')}, {count_of(book.calls, 'call')}, {images} → {out}",
             f"inspect view --log-dir {out.parent}",
@@ -112,7 +112,7 @@ class _Book:
             dataset=EvalDataset(name=name, samples=len(cases), sample_ids=cases),
             model=self._model,
             config=EvalConfig(epochs=manifest.condition.samples),
-            metadata=mark(self._mark()) | {"run": msgspec.to_builtins(manifest)},
+            metadata=to_metadata(self._mark()) | {"run": msgspec.to_builtins(manifest)},
         )
         log = EvalLog(
             status="success" if made is not None and made.is_complete else "cancelled",
@@ -146,9 +146,9 @@ class _Book:
         log.results.scores = [EvalScore(name=scorer, scorer=scorer, metrics=metrics)]
         return log
 
-    def _mark(self) -> TaskMark:
+    def _mark(self) -> TaskMetadata:
         manifest = self._manifest
-        return TaskMark(
+        return TaskMetadata(
             benchmark=manifest.benchmark,
             split=manifest.selection.split,
             text_fingerprint=manifest.text_fingerprint,
@@ -204,7 +204,7 @@ class _Book:
         problem = "" if reply is not None else f"{call.error_kind}: {call.error_detail}"
         return ModelEvent(
             model=self._model,
-            input=_name_absent(messages_of(request, mark(CallMark(call.kind, digest_asked(request))))),
+            input=_name_absent(messages_of(request, to_metadata(CallMetadata(call.kind, digest_asked(request))))),
             tools=[],
             tool_choice="none",
             config=settings_of(request),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from msgspec.structs import replace
 
-from medthink.bridges.inspect.tasks import MARK, TaskMark, digest_asked, read_task_mark
+from medthink.bridges.inspect.tasks import MARK, TaskMetadata, digest_asked, read_task_metadata
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import LETTERS
 from medthink.core.errors import DataError, UsageError
@@ -20,11 +20,11 @@ from medthink.models.inspect.messages import read_output
 from medthink.models.inspect.model import need_inspect
 from medthink.models.prices import load_prices
 from medthink.models.request import Attempt, AttemptLog, Effort, ModelError, Reply, Request
-from medthink.runs.calls.answerers import AddedAnswerer, Kinded
+from medthink.runs.calls.answerers import AddedAnswerer, HasKind
 from medthink.runs.manifest import RunSpec
 from medthink.runs.run import Run
 from medthink.runs.selection import Selection
-from medthink.runs.session import carry_out
+from medthink.runs.session import run_session
 from medthink.workflow.ask import PromptKind
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import prompt_versions
@@ -34,23 +34,23 @@ if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalSample
 
 
-class TakenLog(NamedTuple):
+class ImportedLog(NamedTuple):
     """What a log became: a run, or a file of answers and how many it has."""
 
     run: Run | None = None
     answers: int = 0
 
 
-def take_in_log(file: Path, out: Path, data: Path | None = None) -> TakenLog:
+def import_log(file: Path, out: Path, data: Path | None = None) -> ImportedLog:
     """Make a run of a log of our tasks, or a submission file of another log."""
     need_inspect()
     log = _read_header(file)
-    mark = read_task_mark(log.eval.metadata, file=file)
+    mark = read_task_metadata(log.eval.metadata, file=file)
     if out.exists():
         raise UsageError(f"{out} exists", remedy="choose another --out")
     if mark is None:
-        return TakenLog(answers=_write_answers(file, out))
-    return TakenLog(run=_make_run(file, log, mark, out, data))
+        return ImportedLog(answers=_write_answers(file, out))
+    return ImportedLog(run=_make_run(file, log, mark, out, data))
 
 
 class LogAnswerer(AddedAnswerer):
@@ -68,7 +68,7 @@ class LogAnswerer(AddedAnswerer):
     def refuse(self, request: Request, kinds: Collection[PromptKind], *, has_options: bool) -> None:
         """Whatever was asked was taken."""
 
-    async def answer(self, prompt: Kinded, request: Request, log: AttemptLog) -> Reply:
+    async def answer(self, prompt: HasKind, request: Request, log: AttemptLog) -> Reply:
         """The reply on record."""
         event = self._events.get(digest_asked(request))
         if event is None:
@@ -93,7 +93,7 @@ def _reply_of(event: "ModelEvent") -> Reply:
     return read_output(event.output, wants_json=False)
 
 
-def _make_run(file: Path, log: "EvalLog", mark: TaskMark, out: Path, data: Path | None) -> Run:
+def _make_run(file: Path, log: "EvalLog", mark: TaskMetadata, out: Path, data: Path | None) -> Run:
     place = data or Path(mark.benchmark)
     if not place.exists():
         raise UsageError(f"{file}: its benchmark is not at {place}", remedy="say where it is with --data")
@@ -116,7 +116,7 @@ def _make_run(file: Path, log: "EvalLog", mark: TaskMark, out: Path, data: Path 
         selection=Selection(split=mark.split, cases=chosen),
         preflight=False,
     )
-    return carry_out(spec, answerer=LogAnswerer(spec.model, events)).run
+    return run_session(spec, answerer=LogAnswerer(spec.model, events)).run
 
 
 def _marked_events(sample: "EvalSample") -> "dict[str, ModelEvent]":
@@ -131,7 +131,7 @@ def _marked_events(sample: "EvalSample") -> "dict[str, ModelEvent]":
     return found
 
 
-def _refuse_other(file: Path, mark: TaskMark, text_fingerprint: str, place: Path) -> None:
+def _refuse_other(file: Path, mark: TaskMetadata, text_fingerprint: str, place: Path) -> None:
     if text_fingerprint != mark.text_fingerprint:
         raise UsageError(
             f"{place} is not the benchmark that {file} was made on: its texts differ",
@@ -144,7 +144,7 @@ def _refuse_other(file: Path, mark: TaskMark, text_fingerprint: str, place: Path
         )
 
 
-def _condition(file: Path, log: "EvalLog", mark: TaskMark, epochs: int) -> Condition:
+def _condition(file: Path, log: "EvalLog", mark: TaskMetadata, epochs: int) -> Condition:
     """The condition of the task, with what Inspect's own flags set."""
     asked = log.eval.model_generate_config.merge(log.plan.config)
     settings = {"temperature": asked.temperature, "max_tokens": asked.max_tokens, "effort": asked.reasoning_effort}

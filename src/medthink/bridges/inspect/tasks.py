@@ -15,7 +15,7 @@ from medthink.core.errors import DataError, UsageError
 from medthink.models.inspect.messages import messages_of, read_output, settings_of
 from medthink.models.request import ModelError, Reply, Request
 from medthink.runs.calls.asking import CaseAsk, unanswered
-from medthink.runs.prediction import Prediction, Spent, make_prediction
+from medthink.runs.prediction import CallCost, Prediction, make_prediction
 from medthink.workflow.ask import Prompt
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import Task, find_task, has_letters, prompt_versions, resolve_condition
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MARK = "medthink"
 
 
-class TaskMark(msgspec.Struct, frozen=True, kw_only=True):
+class TaskMetadata(msgspec.Struct, frozen=True, kw_only=True):
     """What a log is about: a task under a condition, over a split of a benchmark.
 
     `model` is the spec of the model where the log was made of a run.
@@ -47,24 +47,24 @@ class TaskMark(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
 
 
-class CallMark(msgspec.Struct, frozen=True):
+class CallMetadata(msgspec.Struct, frozen=True):
     """Which prompt a call was, and the digest of what it asked."""
 
     kind: str
     asked: str
 
 
-def mark(what: TaskMark | CallMark) -> dict[str, Any]:
+def to_metadata(what: TaskMetadata | CallMetadata) -> dict[str, Any]:
     """The mark as metadata."""
     return {MARK: msgspec.to_builtins(what)}
 
 
-def read_task_mark(metadata: dict[str, Any] | None, *, file: object) -> TaskMark | None:
+def read_task_metadata(metadata: dict[str, Any] | None, *, file: object) -> TaskMetadata | None:
     """The mark of a log of our tasks; None where it is a log of another."""
     if not metadata or MARK not in metadata:
         return None
     try:
-        return msgspec.convert(metadata[MARK], TaskMark)
+        return msgspec.convert(metadata[MARK], TaskMetadata)
     except msgspec.ValidationError as error:
         raise DataError(
             f"its note of MedThink cannot be read: {error}", file=file, remedy="is it of a later release?"
@@ -82,23 +82,23 @@ GROUPS = ("images per case", "longitudinal", "ICD chapter")
 _REASONS = {"unparsed": "invalid_response_format", "refused": "refusal", "truncated": "truncated", "failed": "failed"}
 
 
-class InspectDesk:
+class InspectCallMaker:
     """Makes the calls of a case by the model that Inspect evaluates, with Inspect's own retries, limits and log."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
 
-    async def call(self, prompt: Prompt, request: Request, case_id: int) -> tuple[Reply, Spent]:  # noqa: ARG002
+    async def call(self, prompt: Prompt, request: Request, case_id: int) -> tuple[Reply, CallCost]:  # noqa: ARG002
         """Answer the request, or raise Unanswered; an error of the provider is Inspect's to deal with."""
         from inspect_ai.model import get_model
 
-        messages = messages_of(request, mark(CallMark(prompt.kind, digest_asked(request))))
+        messages = messages_of(request, to_metadata(CallMetadata(prompt.kind, digest_asked(request))))
         output = await get_model().generate(messages, config=settings_of(request))
         try:
             reply = read_output(output, wants_json=False)
         except ModelError as error:
             raise unanswered(error) from None
-        return reply, Spent(next(self._numbers), reply.usage, None, output.time or 0.0)
+        return reply, CallCost(next(self._numbers), reply.usage, None, output.time or 0.0)
 
 
 def build_task(name: str, data: str, split: str, condition: dict[str, Any]) -> "inspect_ai.Task":
@@ -116,8 +116,8 @@ def build_task(name: str, data: str, split: str, condition: dict[str, Any]) -> "
         solver=_solve(task, settled, benchmark, showing),
         scorer=score_letter() if has_letters(name, settled) else score_completeness(),
         name=name,
-        metadata=mark(
-            TaskMark(
+        metadata=to_metadata(
+            TaskMetadata(
                 benchmark=data,
                 split=split,
                 text_fingerprint=benchmark[split].text_fingerprint(),
@@ -186,7 +186,7 @@ def _solve(task: Task, condition: Condition, benchmark: Benchmark, showing: Show
         async def run(state: "TaskState", generate: Generate) -> "TaskState":  # noqa: ARG001
             case = benchmark.case(int(state.sample_id))
             shown, cues = showing.show(case)
-            ask = CaseAsk(InspectDesk(), condition, case_id=case.id, sample=state.epoch - 1)
+            ask = CaseAsk(InspectCallMaker(), condition, case_id=case.id, sample=state.epoch - 1)
             outcome = await task.run(shown.question, cues, ask, condition)
             prediction = make_prediction(case, state.epoch - 1, shown, outcome, ask.spent)
             state.store.set("prediction", msgspec.to_builtins(prediction))

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 
 from medthink.cases.case import LETTERS, MAX_IMAGES, MODALITIES, Case, Image
-from medthink.cases.check.report import Finding
-from medthink.cases.check.texts import bare, contains_phrase, plurals
+from medthink.cases.check.report import FoundDefect
+from medthink.cases.check.texts import contains_phrase, normalised_text, plurals
 from medthink.cases.icd import icd_problems
 from medthink.cases.images.stores import path_problem
 
@@ -22,10 +22,10 @@ _ICD_CODES = {
 }
 
 
-def check_case(case: Case, history: bytes) -> list[Finding]:
+def check_case(case: Case, history: bytes) -> list[FoundDefect]:
     """Every broken invariant that the case's own row shows; `history` is its history as `spell` gives it."""
     # Each check takes the list instead of yielding: most cases have nothing to report, and 8,000 wait.
-    found: list[Finding] = []
+    found: list[FoundDefect] = []
     _check_texts(case, history, found)
     _check_slots(case, found)
     _check_images(case, found)
@@ -36,111 +36,111 @@ def check_case(case: Case, history: bytes) -> list[Finding]:
     return found
 
 
-def _check_texts(case: Case, history: bytes, found: list[Finding]) -> None:
+def _check_texts(case: Case, history: bytes, found: list[FoundDefect]) -> None:
     reference = case.reference
     if not history or history.isspace():
-        found.append(Finding("history-empty", "CLINICAL_HISTORY", "no word in it"))
+        found.append(FoundDefect("history-empty", "CLINICAL_HISTORY", "no word in it"))
     if _is_blank(reference.findings):
-        found.append(Finding("reference-empty", "IMAGING_FINDINGS", "empty"))
+        found.append(FoundDefect("reference-empty", "IMAGING_FINDINGS", "empty"))
     if _is_blank(reference.discussion):
-        found.append(Finding("reference-empty", "discussion", "empty"))
+        found.append(FoundDefect("reference-empty", "discussion", "empty"))
     for form in (reference.answer_text, *plurals(reference.answer_text)):
         if contains_phrase(history, form):
-            found.append(Finding("answer-in-history", "CLINICAL_HISTORY", f'contains "{form[:80]}"'))
+            found.append(FoundDefect("answer-in-history", "CLINICAL_HISTORY", f'contains "{form[:80]}"'))
             break
 
 
-def _check_slots(case: Case, found: list[Finding]) -> None:
+def _check_slots(case: Case, found: list[FoundDefect]) -> None:
     images = case.question.images
     if case.image_count != len(images):
         detail = f"{case.image_count} declared, {len(images)} filled"
-        found.append(Finding("image-count-wrong", "image_count", detail))
+        found.append(FoundDefect("image-count-wrong", "image_count", detail))
     if not images:
-        found.append(Finding("image-none", "image_01_path", "no slot is filled"))
+        found.append(FoundDefect("image-none", "image_01_path", "no slot is filled"))
     elif images[-1].slot != len(images):
         missing = sorted(set(range(1, images[-1].slot)) - {image.slot for image in images})
         detail = f"empty before slot {images[-1].slot:02d}: {missing}"
-        found.append(Finding("slot-gap", f"image_{missing[0]:02d}_id", detail))
+        found.append(FoundDefect("slot-gap", f"image_{missing[0]:02d}_id", detail))
     for column in filter(_IMAGE_COLUMN.fullmatch, case.extra):
-        found.append(Finding("image-column-unknown", column, f"not one of image_01_* to image_{MAX_IMAGES}_*"))
+        found.append(FoundDefect("image-column-unknown", column, f"not one of image_01_* to image_{MAX_IMAGES}_*"))
 
 
-def _check_images(case: Case, found: list[Finding]) -> None:
+def _check_images(case: Case, found: list[FoundDefect]) -> None:
     folder = f"images/case{case.id:05d}/"
     for image, withheld in zip(case.question.images, case.reference.images, strict=True):
         if image.path != f"{folder}{image.id}.jpg" or not image.id:  # nearly every path is of this form
             found.extend(_check_path(case, image))
         if withheld.modality not in _MODALITIES:
             detail = f'"{withheld.modality[:60]}"'
-            found.append(Finding("modality-unknown", f"image_{image.slot:02d}_modality", detail))
+            found.append(FoundDefect("modality-unknown", f"image_{image.slot:02d}_modality", detail))
         if not withheld.caption.strip():
-            found.append(Finding("reference-empty", f"image_{image.slot:02d}_caption", "empty"))
+            found.append(FoundDefect("reference-empty", f"image_{image.slot:02d}_caption", "empty"))
     captions = {withheld.caption.strip() for withheld in case.reference.images}
     if len(case.reference.images) > 1 and len(captions) == 1 and "" not in captions:
         detail = f"the same for all {len(case.reference.images)} images"
-        found.append(Finding("caption-repeated", "image_01_caption", detail))
+        found.append(FoundDefect("caption-repeated", "image_01_caption", detail))
 
 
-def _check_path(case: Case, image: Image) -> Iterator[Finding]:
+def _check_path(case: Case, image: Image) -> Iterator[FoundDefect]:
     """The careful comparison, by number: `case00099` and `case99` both agree with "Case number 99"."""
     if path_problem(image.path):
         return  # an unsafe path, which `files` reports
     field = f"image_{image.slot:02d}_path"
     match = _PATH.fullmatch(image.path)
     if match is None:
-        yield Finding("image-path-disagrees", field, f'"{image.path[:120]}" is not images/case<number>/<id>.<ext>')
+        yield FoundDefect("image-path-disagrees", field, f'"{image.path[:120]}" is not images/case<number>/<id>.<ext>')
     elif int(match[1]) != case.id:
-        yield Finding("image-path-disagrees", field, f"case {int(match[1])} in the path, {case.id} in the title")
+        yield FoundDefect("image-path-disagrees", field, f"case {int(match[1])} in the path, {case.id} in the title")
     elif match[2] != image.id:
-        yield Finding("image-path-disagrees", field, f'"{match[2][:60]}" in the path, "{image.id[:60]}" in the id')
+        yield FoundDefect("image-path-disagrees", field, f'"{match[2][:60]}" in the path, "{image.id[:60]}" in the id')
 
 
-def _check_options(case: Case, found: list[Finding]) -> None:
+def _check_options(case: Case, found: list[FoundDefect]) -> None:
     options = case.question.options
     if options.keys() != _LETTERS:
-        found.append(Finding("options-not-five", "options", f"letters: {', '.join(sorted(options)) or 'none'}"))
-    if len({*map(bare, options.values())} - {""}) < len(options):
+        found.append(FoundDefect("options-not-five", "options", f"letters: {', '.join(sorted(options)) or 'none'}"))
+    if len({*map(normalised_text, options.values())} - {""}) < len(options):
         found.extend(_explain_options(options))
 
 
-def _explain_options(options: dict[str, str]) -> Iterator[Finding]:
+def _explain_options(options: dict[str, str]) -> Iterator[FoundDefect]:
     """Which options are empty, and which repeat an earlier one."""
     seen: dict[str, str] = {}
     for letter, written in options.items():
-        text = bare(written)
+        text = normalised_text(written)
         if not text:
-            yield Finding("option-empty", f"options.{letter}", "empty")
+            yield FoundDefect("option-empty", f"options.{letter}", "empty")
         elif text in seen:
-            yield Finding("options-not-distinct", f"options.{letter}", f'same as {seen[text]}: "{text[:80]}"')
+            yield FoundDefect("options-not-distinct", f"options.{letter}", f'same as {seen[text]}: "{text[:80]}"')
         seen.setdefault(text, letter)
 
 
-def _check_answer(case: Case, found: list[Finding]) -> None:
+def _check_answer(case: Case, found: list[FoundDefect]) -> None:
     options, reference = case.question.options, case.reference
     if reference.answer not in options:
-        found.append(Finding("answer-not-an-option", "correct_answer", f'"{reference.answer[:20]}"'))
+        found.append(FoundDefect("answer-not-an-option", "correct_answer", f'"{reference.answer[:20]}"'))
     elif reference.answer_text != options[reference.answer]:
         detail = f'"{reference.answer_text[:60]}", not "{options[reference.answer][:60]}"'
-        found.append(Finding("answer-text-differs", "correct_answer_text", detail))
+        found.append(FoundDefect("answer-text-differs", "correct_answer_text", detail))
 
 
-def _check_labels(case: Case, found: list[Finding]) -> None:
+def _check_labels(case: Case, found: list[FoundDefect]) -> None:
     reference = case.reference
     for problem in icd_problems(reference.icd_chapter, reference.icd_block, reference.icd_category):
-        found.append(Finding(_ICD_CODES[problem.kind], problem.field, problem.detail))
+        found.append(FoundDefect(_ICD_CODES[problem.kind], problem.field, problem.detail))
 
 
-def _check_timeline(case: Case, found: list[Finding]) -> None:
+def _check_timeline(case: Case, found: list[FoundDefect]) -> None:
     reference = case.reference
     several, has_interval = reference.timepoint_count >= 2, not _is_blank(reference.interval_text)
     if reference.timepoint_count < 1 or not reference.is_longitudinal == several == has_interval:
         flag, count = str(reference.is_longitudinal).lower(), reference.timepoint_count
         detail = f'{flag}, {count} timepoints, interval "{reference.interval_text[:40]}"'
-        found.append(Finding("longitudinal-contradiction", "is_longitudinal", detail))
+        found.append(FoundDefect("longitudinal-contradiction", "is_longitudinal", detail))
     images = len(case.question.images)
     if images and reference.timepoint_count > images:
         detail = f"{reference.timepoint_count} timepoints, {images} images"
-        found.append(Finding("timepoints-exceed-images", "timepoint_count", detail))
+        found.append(FoundDefect("timepoints-exceed-images", "timepoint_count", detail))
 
 
 def _is_blank(text: str) -> bool:

@@ -13,12 +13,12 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from medthink.cases.case import Case, Image, ImageStore
-from medthink.cases.check.report import DataProblem, Finding, place
+from medthink.cases.check.report import DataProblem, FoundDefect, locate
 from medthink.cases.images.jpeg import JPEG_SIGNATURE
-from medthink.cases.images.similarity import PictureLook, appearance, look_alikes
+from medthink.cases.images.similarity import ImageAppearance, appearance, look_alikes
 from medthink.cases.images.stores import LINKS_OUT, MISSING, path_problem
 from medthink.core.errors import DataError
-from medthink.core.plugins import Made, Portion, Spread
+from medthink.core.plugins import Made, Portion, PortionRunner
 
 if TYPE_CHECKING:
     from PIL.Image import Image as PillowImage
@@ -31,7 +31,7 @@ class _Folder(NamedTuple):
     claimed: set[str]
 
 
-class FileLedger:
+class ImageFileList:
     """Strikes out each listed file as a slot claims it; what is left at the end belongs to nobody.
 
     Listing once is ten times faster than asking for each file; the store is asked only about what is not listed. Nearly
@@ -44,7 +44,7 @@ class FileLedger:
         self._struck_out: dict[str, list[str]] = {}
         self._others: dict[str, _Folder] = {}
 
-    def check(self, case: Case) -> list[Finding]:
+    def check(self, case: Case) -> list[FoundDefect]:
         """Missing, unsafe and repeated files of a case."""
         images = case.question.images
         paths = sorted([image.path for image in images])
@@ -55,18 +55,18 @@ class FileLedger:
             return []
         return [finding for image in images if (finding := self._claim(image)) is not None]
 
-    def extras(self) -> Iterator[Finding]:
+    def extras(self) -> Iterator[FoundDefect]:
         """The files that no slot named."""
         unclaimed = [*self._untouched.values(), *[folder.unclaimed for folder in self._others.values()]]
         for path in sorted(chain(*unclaimed)):
             # A file's name need not be Unicode, but what is reported must be.
             shown = path.encode(errors="backslashreplace").decode()
             if problem := path_problem(path):
-                yield Finding("image-path-unsafe", shown, f"{problem}; no slot names it")
+                yield FoundDefect("image-path-unsafe", shown, f"{problem}; no slot names it")
             else:
-                yield Finding("image-file-extra", shown, "no slot names it")
+                yield FoundDefect("image-file-extra", shown, "no slot names it")
 
-    def _claim(self, image: Image) -> Finding | None:
+    def _claim(self, image: Image) -> FoundDefect | None:
         """Strike out the image's file alone; what is wrong with it, if anything."""
         path, field = image.path, f"image_{image.slot:02d}_path"
         is_safe = not path_problem(path)
@@ -78,14 +78,14 @@ class FileLedger:
                 return None
         shown = ascii(path[:120])
         if path in folder.claimed and is_safe:
-            return Finding("image-path-repeated", field, f"{shown} is named by an earlier slot")
+            return FoundDefect("image-path-repeated", field, f"{shown} is named by an earlier slot")
         problem = self._store.problem(path)
         if not problem:
             return None
         if problem.startswith(LINKS_OUT):
-            return Finding("image-path-unsafe", field, problem)  # which names the link: it may be a folder's
+            return FoundDefect("image-path-unsafe", field, problem)  # which names the link: it may be a folder's
         code = "image-file-missing" if problem == MISSING else "image-path-unsafe"
-        return Finding(code, field, f"{problem}: {shown}")
+        return FoundDefect(code, field, f"{problem}: {shown}")
 
     def _open(self, name: str) -> _Folder:
         if name not in self._others:
@@ -108,7 +108,7 @@ _ZEROS = bytes(512)
 _MEMORY_LIMIT = 4 * 1024**3
 
 
-class Slot(NamedTuple):
+class FilledSlot(NamedTuple):
     """One filled image slot, as small as it can be sent to a worker."""
 
     split: str
@@ -122,52 +122,54 @@ class Slot(NamedTuple):
         return f"image_{self.slot:02d}_path"
 
 
-class Looked(NamedTuple):
+class ImageFileCheck(NamedTuple):
     """What a look at one file showed; no digest when there was no picture, no appearance without contrast."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[FoundDefect, ...]
     digest: str | None
-    appearance: PictureLook | None = None
+    appearance: ImageAppearance | None = None
 
 
-def slots_of(case: Case) -> list[Slot]:
+def slots_of(case: Case) -> list[FilledSlot]:
     """The case's images as slots."""
-    return [Slot(case.split, case.id, image.slot, image.path) for image in case.question.images]
+    return [FilledSlot(case.split, case.id, image.slot, image.path) for image in case.question.images]
 
 
-def check_pixels(looks: Iterable[tuple[Slot, Looked]], *, advance: Callable[[], None]) -> Iterator[DataProblem]:
+def check_pixels(
+    looks: Iterable[tuple[FilledSlot, ImageFileCheck]], *, advance: Callable[[], None]
+) -> Iterator[DataProblem]:
     """What the looks at every file showed: format, alpha, size, wholeness, metadata, and pictures that stand twice."""
-    seen: dict[str, list[Slot]] = {}
-    shown: list[tuple[Slot, Looked]] = []
+    seen: dict[str, list[FilledSlot]] = {}
+    shown: list[tuple[FilledSlot, ImageFileCheck]] = []
     for slot, looked in looks:
         advance()
         for finding in looked.findings:
-            yield place(finding, split=slot.split, case=slot.case)
+            yield locate(finding, split=slot.split, case=slot.case)
         if looked.digest is not None:
             earlier = seen.setdefault(looked.digest, [])
             if earlier:
-                yield place(_duplicate(slot, earlier), split=slot.split, case=slot.case)
+                yield locate(_duplicate(slot, earlier), split=slot.split, case=slot.case)
             earlier.append(slot)
         if looked.appearance is not None:
             shown.append((slot, looked))
     yield from _find_look_alikes(shown)
 
 
-def _find_look_alikes(shown: list[tuple[Slot, Looked]]) -> Iterator[DataProblem]:
+def _find_look_alikes(shown: list[tuple[FilledSlot, ImageFileCheck]]) -> Iterator[DataProblem]:
     """Pictures of different cases that look the same without being equal: a footer or a compression apart."""
-    told: set[Slot] = set()
+    told: set[FilledSlot] = set()
     for first, second in look_alikes([looked.appearance for _, looked in shown if looked.appearance is not None]):
         (other, seen), (slot, looked) = shown[first], shown[second]
         if slot.case != other.case and looked.digest != seen.digest and slot not in told:
             told.add(slot)
             detail = f"looks like {other.split} case {other.case}, slot {other.slot:02d}: {other.path}"
-            yield place(Finding("image-look-alike", slot.field, detail), split=slot.split, case=slot.case)
+            yield locate(FoundDefect("image-look-alike", slot.field, detail), split=slot.split, case=slot.case)
 
 
-def look(data: bytes, slot: Slot) -> Looked:
+def check_image_file(data: bytes, slot: FilledSlot) -> ImageFileCheck:
     """Judge one file's bytes."""
     from medthink.cases.images import content
-    from medthink.cases.images.colour_profile import CutOff, Malformed
+    from medthink.cases.images.colour_profile import MalformedImage, TruncatedImage
     from medthink.cases.images.content import without_metadata
 
     media_type = content.sniff(data)
@@ -176,48 +178,50 @@ def look(data: bytes, slot: Slot) -> Looked:
     findings = []
     suffix = PurePosixPath(slot.path).suffix.lower()
     if suffix not in content.EXTENSIONS[media_type]:
-        findings.append(Finding("image-format-differs", slot.field, f"{media_type} inside {slot.path}"))
-    broken: Malformed | None = None
+        findings.append(FoundDefect("image-format-differs", slot.field, f"{media_type} inside {slot.path}"))
+    broken: MalformedImage | None = None
     try:
         if without_metadata(data) is not data:
-            findings.append(Finding("image-metadata", slot.field, slot.path))
-    except Malformed as error:
+            findings.append(FoundDefect("image-metadata", slot.field, slot.path))
+    except MalformedImage as error:
         broken = error
     try:
         picture = content.decode(data, name=slot.path)
     except content.TooLarge as error:
         return _lost(slot, "image-too-large", error.problem)
     except DataError as error:
-        return _lost(slot, "image-truncated" if isinstance(broken, CutOff) else "image-undecodable", error.problem)
+        return _lost(
+            slot, "image-truncated" if isinstance(broken, TruncatedImage) else "image-undecodable", error.problem
+        )
     if broken is not None:
         # The picture shows, but what follows it, or hides in it, was not looked at.
         return _lost(slot, "image-truncated", broken.problem)
     findings += _doubts(picture, data, slot)
-    return Looked(tuple(findings), content.pixel_digest(picture), appearance(picture))
+    return ImageFileCheck(tuple(findings), content.pixel_digest(picture), appearance(picture))
 
 
-def _doubts(picture: "PillowImage", data: bytes, slot: Slot) -> Iterator[Finding]:
+def _doubts(picture: "PillowImage", data: bytes, slot: FilledSlot) -> Iterator[FoundDefect]:
     """What a picture that can be decoded still should not be."""
     from medthink.cases.images import content
 
-    if content.is_see_through(picture):
-        yield Finding("image-alpha", slot.field, f"mode {picture.mode} in {slot.path}")
+    if content.is_transparent(picture):
+        yield FoundDefect("image-alpha", slot.field, f"mode {picture.mode} in {slot.path}")
     if min(picture.size) < _SMALLEST_SIDE:
-        yield Finding("image-tiny", slot.field, f"{picture.width} × {picture.height} pixels: {slot.path}")
+        yield FoundDefect("image-tiny", slot.field, f"{picture.width} × {picture.height} pixels: {slot.path}")
     elif content.is_one_colour(picture):
-        yield Finding("image-blank", slot.field, slot.path)
+        yield FoundDefect("image-blank", slot.field, slot.path)
     scan = data.find(_START_OF_SCAN) if data.startswith(JPEG_SIGNATURE) else -1
     if scan >= 0 and data.find(_ZEROS, scan) >= 0:
-        yield Finding("image-zeroed", slot.field, f"{len(_ZEROS)} zero bytes in a row: {slot.path}")
+        yield FoundDefect("image-zeroed", slot.field, f"{len(_ZEROS)} zero bytes in a row: {slot.path}")
 
 
-def _lost(slot: Slot, code: str, detail: str) -> Looked:
-    return Looked((Finding(code, slot.field, f"{detail}: {slot.path}"),), None)
+def _lost(slot: FilledSlot, code: str, detail: str) -> ImageFileCheck:
+    return ImageFileCheck((FoundDefect(code, slot.field, f"{detail}: {slot.path}"),), None)
 
 
-def _duplicate(slot: Slot, earlier: list[Slot]) -> Finding:
+def _duplicate(slot: FilledSlot, earlier: list[FilledSlot]) -> FoundDefect:
     """The gravest way in which this picture repeats an earlier one."""
-    kinds: tuple[tuple[str, Callable[[Slot], bool]], ...] = (
+    kinds: tuple[tuple[str, Callable[[FilledSlot], bool]], ...] = (
         ("image-duplicate-across-splits", lambda other: other.split != slot.split),
         ("image-duplicate-in-case", lambda other: other.case == slot.case),
         ("image-duplicate-across-cases", lambda other: True),  # noqa: ARG005
@@ -226,11 +230,13 @@ def _duplicate(slot: Slot, earlier: list[Slot]) -> Finding:
         other = next(filter(is_kind, earlier), None)
         if other is not None:
             where = f"{other.split} case {other.case}, slot {other.slot:02d}"
-            return Finding(code, slot.field, f"same pixels as {where}: {other.path}")
+            return FoundDefect(code, slot.field, f"same pixels as {where}: {other.path}")
     raise AssertionError("the last kind takes every slot")
 
 
-def look_at_all(slots: list[Slot], store: ImageStore, spread: Spread | None = None) -> Iterator[tuple[Slot, Looked]]:
+def check_image_files(
+    slots: list[FilledSlot], store: ImageStore, spread: PortionRunner | None = None
+) -> Iterator[tuple[FilledSlot, ImageFileCheck]]:
     """Look at every file in the order of the slots, by `spread` or, where there are more than a few, on all cores."""
     if spread is None and len(slots) <= _FEW:
         yield from ((slot, _look_at(store, slot)) for slot in slots)
@@ -270,13 +276,13 @@ def _unpack(store: bytes) -> ImageStore:
     return opened
 
 
-def _look_at_chunk(store: bytes, chunk: Iterable[Slot]) -> list[Looked]:
+def _look_at_chunk(store: bytes, chunk: Iterable[FilledSlot]) -> list[ImageFileCheck]:
     return [_look_at(_unpack(store), slot) for slot in chunk]
 
 
-def _look_at(store: ImageStore, slot: Slot) -> Looked:
+def _look_at(store: ImageStore, slot: FilledSlot) -> ImageFileCheck:
     try:
         data = store.read(slot.path)
     except DataError as error:
         return _lost(slot, "image-unreadable", error.problem)
-    return look(data, slot)
+    return check_image_file(data, slot)

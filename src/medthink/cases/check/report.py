@@ -11,7 +11,7 @@ from medthink.cases.check.defects import DEFECTS, Severity
 _ORDER = {code: index for index, code in enumerate(DEFECTS)}
 
 
-class Finding(NamedTuple):
+class FoundDefect(NamedTuple):
     """A defect as one check states it, before it is placed."""
 
     code: str
@@ -66,7 +66,7 @@ class CheckReport(msgspec.Struct, frozen=True):
         return check_card(self)
 
 
-def place(finding: Finding, *, split: str = "", case: int | None = None) -> DataProblem:
+def locate(finding: FoundDefect, *, split: str = "", case: int | None = None) -> DataProblem:
     """The finding as a problem of this case, with the table's severity and remedy."""
     defect = DEFECTS[finding.code]
     return DataProblem(finding.code, defect.severity, split, case, finding.field, finding.detail, defect.remedy)

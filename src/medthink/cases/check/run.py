@@ -7,15 +7,15 @@ from pathlib import Path
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.cases.check.cases import check_case
-from medthink.cases.check.image_files import FileLedger, Slot, check_pixels, look_at_all, slots_of
-from medthink.cases.check.report import CheckReport, DataProblem, Finding, place, sort_problems
+from medthink.cases.check.image_files import FilledSlot, ImageFileList, check_image_files, check_pixels, slots_of
+from medthink.cases.check.report import CheckReport, DataProblem, FoundDefect, locate, sort_problems
 from medthink.cases.check.splits import HeadingTally, ShortcutTally, check_forms
-from medthink.cases.check.texts import NearlyIdentical, spell
-from medthink.cases.files.tables import a_few_ahead
+from medthink.cases.check.texts import SimilarTextFinder, normalised_words
+from medthink.cases.files.tables import prefetch
 from medthink.cases.images.stores import LINKS_OUT
 from medthink.core.errors import DataError
 from medthink.core.numbers import as_percent
-from medthink.core.plugins import Spread
+from medthink.core.plugins import PortionRunner
 
 CheckProgress = Callable[[str, int], None]
 """Called at every step with what is processed ("cases", "images") and the total number."""
@@ -29,13 +29,13 @@ class _Pass:
     def __init__(self, benchmark: Benchmark) -> None:
         self.problems: list[DataProblem] = []
         self.cases: list[tuple[str, int]] = []
-        self.slots: list[Slot] = []
+        self.slots: list[FilledSlot] = []
         self.images = 0
         # Of a part of the cases, or with a row that cannot be read, the others' files would look like nobody's.
         self._knows_all_slots = benchmark.is_whole
-        self._files = FileLedger(benchmark.images)
+        self._files = ImageFileList(benchmark.images)
         self._first_split: dict[int, str] = {}
-        self._histories = NearlyIdentical()
+        self._histories = SimilarTextFinder()
         self._unreadable: dict[tuple[Path, str, str], list[int | None]] = {}
         self._told_links: set[str] = set()
         self._first_history: dict[tuple[str, bytes], int] = {}
@@ -49,12 +49,12 @@ class _Pass:
 
     def take(self, case: Case, *, with_slots: bool) -> None:
         """One case: what is wrong with it alone, and what it adds to the view across cases."""
-        history = spell(case.question.history)
+        history = normalised_words(case.question.history)
         file_findings = self._files.check(case)
         files = [finding for finding in file_findings if not self._is_told(finding)]
         found = (*check_case(case, history), *files, *self._check_id(case), *self._check_history(case, history))
         for finding in found:
-            self.problems.append(place(finding, split=case.split, case=case.id))
+            self.problems.append(locate(finding, split=case.split, case=case.id))
         self.cases.append((case.split, case.id))
         self.images += len(case.question.images)
         self._histories.add(case.split, history)
@@ -68,54 +68,58 @@ class _Pass:
         """What only the whole shows."""
         yield from self._unreadable_rows()
         if self._knows_all_slots:
-            yield from map(place, self._files.extras())
+            yield from map(locate, self._files.extras())
         for match in self._histories.matches():
             split, number = self.cases[match.second]
             other_split, other = self.cases[match.first]
             detail = f"{as_percent(match.similarity, 0)} the same as {other_split} case {other}"
-            finding = Finding("history-duplicate-across-splits", "CLINICAL_HISTORY", detail)
-            yield place(finding, split=split, case=number)
+            finding = FoundDefect("history-duplicate-across-splits", "CLINICAL_HISTORY", detail)
+            yield locate(finding, split=split, case=number)
         for tallies in (self._tallies, self._headings):
             for split, tally in tallies.items():
-                yield from (place(finding, split=split) for finding in tally.findings())
+                yield from (locate(finding, split=split) for finding in tally.findings())
 
     def _unreadable_rows(self) -> Iterator[DataProblem]:
         """The rows that are no cases; the same problem in many rows of a file is reported once."""
         for (file, field, problem), rows in self._unreadable.items():
             others = f" (and {len(rows) - 1} more rows)" if len(rows) > 1 else ""
             detail = f"{file.name}:{rows[0]}: {problem}{others}"
-            yield place(Finding("row-unreadable", field, detail), split=file.stem)
+            yield locate(FoundDefect("row-unreadable", field, detail), split=file.stem)
 
-    def _is_told(self, finding: Finding) -> bool:
+    def _is_told(self, finding: FoundDefect) -> bool:
         """Whether this very link was named for another image: a linked folder is one problem, not one for each."""
         is_link = finding.detail.startswith(LINKS_OUT)
         is_told = is_link and finding.detail in self._told_links
         self._told_links |= {finding.detail} if is_link else set()
         return is_told
 
-    def _check_history(self, case: Case, history: bytes) -> tuple[Finding, ...]:
+    def _check_history(self, case: Case, history: bytes) -> tuple[FoundDefect, ...]:
         words = b" ".join(history.split())
         first = self._first_history.setdefault((case.split, words), case.id)
         if first == case.id or not words:
             return ()
-        return (Finding("history-duplicate-in-split", "CLINICAL_HISTORY", f"the same as case {first}"),)
+        return (FoundDefect("history-duplicate-in-split", "CLINICAL_HISTORY", f"the same as case {first}"),)
 
-    def _check_id(self, case: Case) -> tuple[Finding, ...]:
+    def _check_id(self, case: Case) -> tuple[FoundDefect, ...]:
         if case.id not in self._first_split:
             self._first_split[case.id] = case.split
             return ()
         detail = f"case {case.id} is already in {self._first_split[case.id]}"
-        return (Finding("id-duplicate", "title", detail),)
+        return (FoundDefect("id-duplicate", "title", detail),)
 
 
 def check_benchmark(
-    benchmark: Benchmark, *, images: bool = False, progress: CheckProgress | None = None, spread: Spread | None = None
+    benchmark: Benchmark,
+    *,
+    images: bool = False,
+    progress: CheckProgress | None = None,
+    spread: PortionRunner | None = None,
 ) -> CheckReport:
     """Find every broken invariant; with `images`, look inside the image files too, on all cores or by `spread`."""
     tell = progress or _tell_nobody
     total = len(benchmark) if progress else 0
     gathered = _Pass(benchmark)
-    for found in a_few_ahead(benchmark.rows_or_errors()):
+    for found in prefetch(benchmark.rows_or_errors()):
         tell("cases", total)
         if isinstance(found, DataError):
             gathered.take_error(found)
@@ -124,7 +128,7 @@ def check_benchmark(
     problems = [*gathered.problems, *gathered.finish(), *check_forms(benchmark)]
     if images:
         count = len(gathered.slots)
-        looks = look_at_all(gathered.slots, benchmark.images, spread)
+        looks = check_image_files(gathered.slots, benchmark.images, spread)
         problems.extend(check_pixels(looks, advance=lambda: tell("images", count)))
     return CheckReport(sort_problems(problems), len(gathered.cases), gathered.images, images)
 

@@ -6,7 +6,7 @@ from math import exp, lgamma, log
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import LETTERS, Case
-from medthink.cases.check.report import DataProblem, Finding, place
+from medthink.cases.check.report import DataProblem, FoundDefect, locate
 from medthink.cases.files.layout import other_forms
 from medthink.cases.files.rows import row_from_case
 from medthink.cases.files.tables import CaseTable
@@ -30,11 +30,11 @@ class HeadingTally:
             self.discussions += 1
             self.plain += not has_headings(text)
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[FoundDefect]:
         """How many have none, if any."""
         if self.plain:
             detail = f"{self.plain:,} of {self.discussions:,} discussions have no section heading"
-            yield Finding("discussion-unsectioned", "discussion", detail)
+            yield FoundDefect("discussion-unsectioned", "discussion", detail)
 
 
 def check_forms(benchmark: Benchmark) -> Iterator[DataProblem]:
@@ -43,7 +43,9 @@ def check_forms(benchmark: Benchmark) -> Iterator[DataProblem]:
         try:
             yield from _compare(benchmark, table, other)
         except DataError as error:
-            yield place(Finding("forms-differ", error.field, f"{other.path.name}: {error.problem}"), split=table.split)
+            yield locate(
+                FoundDefect("forms-differ", error.field, f"{other.path.name}: {error.problem}"), split=table.split
+            )
 
 
 def _compare(benchmark: Benchmark, table: CaseTable, other: CaseTable) -> Iterator[DataProblem]:
@@ -52,12 +54,12 @@ def _compare(benchmark: Benchmark, table: CaseTable, other: CaseTable) -> Iterat
         if number not in theirs or number not in ours:
             where, lacking = (table, other) if number in ours else (other, table)
             detail = f"in {where.path.name}, not in {lacking.path.name}"
-            yield place(Finding("forms-differ", "title", detail), split=table.split, case=number)
+            yield locate(FoundDefect("forms-differ", "title", detail), split=table.split, case=number)
             continue
         for field in sorted(ours[number].keys() | theirs[number].keys()):
             if ours[number].get(field) != theirs[number].get(field):
                 detail = f"not the same in {table.path.name} and {other.path.name}"
-                yield place(Finding("forms-differ", field, detail), split=table.split, case=number)
+                yield locate(FoundDefect("forms-differ", field, detail), split=table.split, case=number)
 
 
 def _digests(benchmark: Benchmark, table: CaseTable) -> dict[int, dict[str, str]]:
@@ -96,7 +98,7 @@ class ShortcutTally:
             self.longest += 1
             self.only_longest += lengths.count(length) == 1
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[FoundDefect]:
         """What chance does not explain."""
         if not self.cases:
             return
@@ -105,14 +107,14 @@ class ShortcutTally:
         if p < P_LIMIT:
             share = f"{as_percent(count / self.cases)}; even: 20.0 %"
             detail = f"{letter} is right in {count} of {self.cases} ({share}), p = {p:.2g}"
-            yield Finding("letters-skewed", "correct_answer", detail)
+            yield FoundDefect("letters-skewed", "correct_answer", detail)
         p = binomial_tail(self.only_longest, self.cases, _CHANCE)
         if p < P_LIMIT:
             detail = (
                 f"longest alone in {self.only_longest} of {self.cases} ({as_percent(self.only_longest / self.cases)}), "
                 f"ties included {self.longest} ({as_percent(self.longest / self.cases)}; even: 20.0 %), p = {p:.2g}"
             )
-            yield Finding("longest-option-right", "options", detail)
+            yield FoundDefect("longest-option-right", "options", detail)
 
 
 def binomial_tail(successes: int, trials: int, chance: float) -> float:

@@ -22,7 +22,7 @@ def _lower(byte: int) -> int:
 _WESTERN = bytes(map(_lower, range(256)))
 
 
-def spell(text: str) -> bytes:
+def normalised_words(text: str) -> bytes:
     """The words of a text, without case, punctuation or compatibility forms, and with nothing but spaces between."""
     plain = text if text.isascii() else _TYPESET.sub(" ", text)
     if plain.isascii() or not _NOT_WESTERN.search(plain):
@@ -32,7 +32,7 @@ def spell(text: str) -> bytes:
 
 def contains_phrase(spelled: bytes, phrase: str) -> bool:
     """Whether the phrase's words stand in the spelled text one after the other, whole words only."""
-    sought = spell(phrase).split()
+    sought = normalised_words(phrase).split()
     if not sought or not all(map(spelled.__contains__, sought)):
         return False
     return b" %b " % b" ".join(sought) in b" %b " % b" ".join(spelled.split())
@@ -52,7 +52,7 @@ def plurals(phrase: str) -> tuple[str, ...]:
     return (phrase + "es" if phrase.endswith(("s", "x", "ch", "sh")) else phrase + "s",)
 
 
-def bare(text: str) -> str:
+def normalised_text(text: str) -> str:
     """The text without case, invisible signs, repeated spaces or a final dot: what a reader takes to be the same."""
     if not text.isascii():
         plain = unicodedata.normalize("NFKC", text)
@@ -63,7 +63,7 @@ def bare(text: str) -> str:
 GRAM = 5
 
 
-class Match(NamedTuple):
+class SimilarTexts(NamedTuple):
     """Two texts of different splits, by their order of arrival, and how much they share."""
 
     first: int
@@ -80,7 +80,7 @@ class _Text(NamedTuple):
     prefix: list[int]
 
 
-class NearlyIdentical:
+class SimilarTextFinder:
     """Finds texts of different splits whose five-word sequences have a Jaccard similarity of 0.8 or more, exactly.
 
     A text of fewer than five words counts as one sequence. Sequences are compared by hashes of 64 bits.
@@ -91,11 +91,11 @@ class NearlyIdentical:
         self._splits: list[str] = []
 
     def add(self, split: str, spelled: bytes) -> None:
-        """Take in the next text, as `spell` gives it."""
+        """Take in the next text, as `normalised_words` gives it."""
         self._spelled.append(spelled)
         self._splits.append(split)
 
-    def matches(self) -> Iterator[Match]:
+    def matches(self) -> Iterator[SimilarTexts]:
         """For each text, its most similar predecessor in another split, if nearly identical."""
         met: dict[int, list[_Text]] = {}
         stood_for: set[tuple[str, frozenset[int]]] = set()
@@ -110,12 +110,12 @@ class NearlyIdentical:
                 for gram in second.prefix:
                     met.setdefault(gram, []).append(second)
 
-    def _compare(self, first: _Text, second: _Text) -> Match | None:
+    def _compare(self, first: _Text, second: _Text) -> SimilarTexts | None:
         if first.split == second.split:
             return None
         common = len(first.grams & second.grams)
         union = len(first.grams) + len(second.grams) - common
-        return Match(first.number, second.number, common / union) if 5 * common >= 4 * union else None
+        return SimilarTexts(first.number, second.number, common / union) if 5 * common >= 4 * union else None
 
     def _texts_with_shared_grams(self) -> list[_Text]:
         """The texts that can have a match, in order: four fifths of their sequences stand in other splits too."""

@@ -118,7 +118,7 @@ def _write_parquet(benchmark: Benchmark, path: Path, *, embed_images: bool, tall
     size = _GROUP_CASES_WITH_IMAGES if embed_images else _GROUP_CASES
     options = {"compression": "zstd", "use_dictionary": _DICTIONARY_COLUMNS, "write_page_checksum": True}
     with pq.ParquetWriter(path, schema, write_statistics=False, **options) as writer:
-        for window in windows(benchmark, size):
+        for window in batches_of(benchmark, size):
             batch = batch_from_cases(window, schema)
             if embed_images:
                 batch = _embed(batch, window, schema, tally)
@@ -212,14 +212,14 @@ def table_from_cases(cases: Iterable[Case]) -> pa.Table:
     """The cases as one table, with the column `split` unless the files have one of that name."""
     schema = plan_schema(cases)
     batches, splits = [], []
-    for window in windows(cases, _BATCH_CASES):
+    for window in batches_of(cases, _BATCH_CASES):
         batches.append(batch_from_cases(window, schema))
         splits += [case.split for case in window]
     table = pa.Table.from_batches(batches, schema)
     return table if "split" in table.column_names else table.append_column("split", pa.array(splits, pa.string()))
 
 
-def windows(cases: Iterable[Case], size: int) -> Iterator[list[Case]]:
+def batches_of(cases: Iterable[Case], size: int) -> Iterator[list[Case]]:
     """The cases in lists of this size, the last one shorter."""
     stream = iter(cases)
     while window := list(islice(stream, size)):

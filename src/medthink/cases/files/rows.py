@@ -54,14 +54,14 @@ _LETTERS = [*LETTERS]
 _ALL_LETTERS = LETTERS + "FGHIJKLMNOPQRSTUVWXYZ"
 
 
-class Place(NamedTuple):
+class RowLocation(NamedTuple):
     """Where a row stands, for error messages."""
 
     file: str
     row: int
 
 
-def case_from_row(row: dict[str, Any], *, split: str, store: ImageStore, place: Place) -> Case:
+def case_from_row(row: dict[str, Any], *, split: str, store: ImageStore, place: RowLocation) -> Case:
     """Build the case that a row states, or raise DataError naming the field."""
     if not isinstance(row, dict):
         raise DataError("a row must be an object", file=place.file, row=place.row, remedy="one JSON object per line")
@@ -149,7 +149,7 @@ def _regular_texts(row: dict[str, Any]) -> _Texts | None:
     return _Texts(texts[: len(TEXT_COLUMNS)], range(1, count + 1), of_slots, {})
 
 
-def _texts_of_any(row: dict[str, Any], place: Place) -> _Texts:
+def _texts_of_any(row: dict[str, Any], place: RowLocation) -> _Texts:
     """The texts of any row, or DataError."""
     _refuse_missing_columns(row, place)
     # One pass over what is filled, instead of asking for each of the 245 slot columns.
@@ -165,7 +165,7 @@ def _extra(row: dict[str, Any]) -> dict[str, Any]:
     return {column: row[column] for column in sorted(row.keys() - _KNOWN) if row[column] is not None}
 
 
-def _refuse_missing_columns(row: dict[str, Any], place: Place) -> None:
+def _refuse_missing_columns(row: dict[str, Any], place: RowLocation) -> None:
     """A column that is absent is not the same as one that is empty: an answer left out must not read as "no answer"."""
     if row.keys() >= _REQUIRED:
         return
@@ -174,7 +174,7 @@ def _refuse_missing_columns(row: dict[str, Any], place: Place) -> None:
     raise DataError(problem, file=place.file, row=place.row, field=missing[0], remedy="every row needs them")
 
 
-def _options(row: dict[str, Any], place: Place) -> dict[str, str]:
+def _options(row: dict[str, Any], place: RowLocation) -> dict[str, str]:
     """The options by letter, sorted, from an object, a list of texts or of pairs, or a JSON string of one of these."""
     value = row["options"]
     if type(value) is dict and [*value] == _LETTERS and {*map(type, value.values())} == _ONLY_TEXT:
@@ -188,7 +188,7 @@ def _options(row: dict[str, Any], place: Place) -> dict[str, str]:
     return {letter: value[letter] for letter in sorted(value) if value[letter] is not None}
 
 
-def _options_from_text(text: str, place: Place) -> Any:
+def _options_from_text(text: str, place: RowLocation) -> Any:
     try:
         return parse_json(text.encode())
     except DataError as error:
@@ -207,7 +207,7 @@ def _options_by_letter(value: list[Any]) -> dict[str, Any] | None:
     return None
 
 
-def _case_number(title: str, place: Place) -> int:
+def _case_number(title: str, place: RowLocation) -> int:
     match = _TITLE.fullmatch(title)
     if match is None:
         raise DataError(
@@ -217,14 +217,14 @@ def _case_number(title: str, place: Place) -> int:
     return int(match[1])
 
 
-def _texts(row: dict[str, Any], columns: tuple[str, ...], place: Place) -> list[str]:
+def _texts(row: dict[str, Any], columns: tuple[str, ...], place: RowLocation) -> list[str]:
     values: list[Any] = [*map(row.get, columns)]
     if {*map(type, values)} == _ONLY_TEXT:
         return values
     return [_text(row, column, place) for column in columns]
 
 
-def _text(row: dict[str, Any], column: str, place: Place) -> str:
+def _text(row: dict[str, Any], column: str, place: RowLocation) -> str:
     value = row.get(column)
     if isinstance(value, str):
         return value
@@ -233,14 +233,14 @@ def _text(row: dict[str, Any], column: str, place: Place) -> str:
     return ""
 
 
-def _flag(row: dict[str, Any], column: str, place: Place) -> bool:
+def _flag(row: dict[str, Any], column: str, place: RowLocation) -> bool:
     value = row.get(column)
     if not isinstance(value, bool):
         raise _wrong_type(place, column, "true or false", value)
     return value
 
 
-def _whole_number(row: dict[str, Any], column: str, place: Place) -> int:
+def _whole_number(row: dict[str, Any], column: str, place: RowLocation) -> int:
     value = row.get(column)
     if isinstance(value, bool) or not isinstance(value, int):
         raise _wrong_type(place, column, "a whole number", value)
@@ -249,7 +249,7 @@ def _whole_number(row: dict[str, Any], column: str, place: Place) -> int:
     return value
 
 
-def _wrong_type(place: Place, column: str, due: str, value: object) -> DataError:
+def _wrong_type(place: RowLocation, column: str, due: str, value: object) -> DataError:
     found = "nothing" if value is None else ascii(value)[:60]
     return DataError(
         f"expected {due}, found {found}", file=place.file, row=place.row, field=column, remedy="correct the row"

@@ -148,7 +148,7 @@ class ParquetTable:
 CaseTable = JsonlTable | ParquetTable
 
 
-def a_few_ahead(found: Iterator[_T]) -> Iterator[_T]:
+def prefetch(found: Iterator[_T]) -> Iterator[_T]:
     """The same rows, read a few ahead: a tenth faster in a check than one at a time."""
     few = [*islice(found, _AHEAD)]
     while few:

@@ -99,14 +99,14 @@ _WANTED: dict[bytes, dict[bytes, _Check]] = {
 }  # fmt: skip
 
 
-class Malformed(DataError):
+class MalformedImage(DataError):
     """An image file whose segments or chunks cannot be followed to their end."""
 
 
-class CutOff(Malformed):
+class TruncatedImage(MalformedImage):
     """An image file that ends before its picture does."""
 
 
-def cut_off(name: str) -> CutOff:
+def truncated_image(name: str) -> TruncatedImage:
     """The error for a file that ends too early."""
-    return CutOff("the image is truncated", file=name, remedy="copy or download the file again")
+    return TruncatedImage("the image is truncated", file=name, remedy="copy or download the file again")

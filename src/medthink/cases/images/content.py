@@ -16,7 +16,7 @@ import PIL
 from PIL import Image, ImageOps, features
 from PIL.PngImagePlugin import PngInfo
 
-from medthink.cases.images.colour_profile import Malformed, rebuild_profile
+from medthink.cases.images.colour_profile import MalformedImage, rebuild_profile
 from medthink.cases.images.jpeg import JPEG_SIGNATURE, MAX_PIXELS, clean_jpeg
 from medthink.cases.images.png import PNG_SIGNATURE, clean_png
 from medthink.core.digest import digest_bytes
@@ -172,7 +172,7 @@ def has_alpha(picture: Image.Image) -> bool:
     return picture.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in picture.info
 
 
-def is_see_through(picture: Image.Image) -> bool:
+def is_transparent(picture: Image.Image) -> bool:
     """Whether any pixel lets through what lies behind it; an alpha channel that is opaque everywhere hides nothing."""
     return has_alpha(picture) and picture.convert("RGBA").getchannel("A").getextrema() != (255, 255)
 
@@ -233,7 +233,7 @@ def _clean(data: bytes, name: str) -> bytes | None:
     """The bytes without metadata; None when the file's structure is broken and only decoding can tell its worth."""
     try:
         return without_metadata(data, name=name)
-    except Malformed:
+    except MalformedImage:
         return None
 
 

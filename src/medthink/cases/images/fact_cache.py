@@ -224,7 +224,7 @@ def _mark(stamp: Stamp) -> bytes:
     return msgspec.json.encode(stamp) + _RELEASE
 
 
-class RememberedImages(StampedStore):
+class CachingImageStore(StampedStore):
     """A store whose facts are remembered from one session to the next; with `rehash` nothing from before counts."""
 
     def __init__(self, store: StampedStore, *, rehash: bool = False) -> None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from medthink.cases.images.colour_profile import Malformed, cut_off, rebuild_profile
+from medthink.cases.images.colour_profile import MalformedImage, rebuild_profile, truncated_image
 
 JPEG_SIGNATURE = b"\xff\xd8\xff"
 
@@ -57,12 +57,12 @@ def segment_end(data: bytes, at: int, marker: int, name: str = "") -> int:
     length = int.from_bytes(data[at + 2 : at + 4], "big")
     end = at + 2 + length
     if length < 2 or end > len(data):
-        raise cut_off(name)
+        raise truncated_image(name)
     if marker != _SOS:
         return end
     following = _MARKER_IN_SCAN.search(data, end)
     if following is None:
-        raise cut_off(name)
+        raise truncated_image(name)
     return following.start()
 
 
@@ -71,9 +71,9 @@ def _segments(data: bytes, name: str) -> Iterator[Segment]:
     marker = 0
     while marker != _EOI:
         if at + 2 > len(data):
-            raise cut_off(name)
+            raise truncated_image(name)
         if data[at] != 0xFF:
-            raise Malformed(f"broken JPEG: no marker at byte {at}", file=name, remedy="replace the file")
+            raise MalformedImage(f"broken JPEG: no marker at byte {at}", file=name, remedy="replace the file")
         marker = data[at + 1]
         if marker == 0xFF:  # filling between segments
             at += 1
@@ -134,7 +134,7 @@ def plain_jpeg_size(data: bytes) -> Size | None:
         return None
     try:
         size, end = _walk(data)
-    except (Malformed, IndexError):
+    except (MalformedImage, IndexError):
         return None
     fits = size is not None and 0 < size.width * size.height <= MAX_PIXELS
     return size if fits and end == len(data) else None

@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from medthink.cases.images.colour_profile import Malformed, cut_off, rebuild_profile
+from medthink.cases.images.colour_profile import MalformedImage, rebuild_profile, truncated_image
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 
@@ -70,17 +70,17 @@ def _chunks(data: bytes, name: str) -> Iterator[Chunk]:
         kind = data[at + 4 : at + 8]
         end = at + 12 + int.from_bytes(data[at : at + 4], "big")
         if len(kind) < 4 or end > len(data):
-            raise cut_off(name)
+            raise truncated_image(name)
         yield Chunk(kind, data[at + 8 : end - 4], data[at:end])
         at = end
 
 
 def _read_header(first: Chunk, name: str) -> _Header:
     if first.kind != b"IHDR" or len(first.content) != 13:
-        raise Malformed("broken PNG: it does not begin with its header", file=name, remedy="replace the file")
+        raise MalformedImage("broken PNG: it does not begin with its header", file=name, remedy="replace the file")
     width, height, depth, colour, _, _, interlaced = struct.unpack(">IIBBBBB", first.content)
     if colour not in _CHANNELS:
-        raise Malformed(f"broken PNG: no such colour type: {colour}", file=name, remedy="replace the file")
+        raise MalformedImage(f"broken PNG: no such colour type: {colour}", file=name, remedy="replace the file")
     return _Header(width, height, depth, colour, bool(interlaced))
 
 
@@ -144,7 +144,7 @@ def _unpack(unpacker: "zlib._Decompress", packed: bytes, name: str) -> Iterator[
             yield unpacker.decompress(rest, _PORTION)
             rest = unpacker.unconsumed_tail
     except zlib.error as error:
-        raise Malformed(f"broken PNG: {error}", file=name, remedy="replace the file") from None
+        raise MalformedImage(f"broken PNG: {error}", file=name, remedy="replace the file") from None
 
 
 def _chunk(kind: bytes, content: bytes) -> bytes:

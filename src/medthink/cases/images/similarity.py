@@ -20,14 +20,14 @@ _LEAST_CONTRAST = 2
 _SAME_LEVELS, _SAME_SHARE = 4, 0.99
 
 
-class PictureLook(NamedTuple):
+class ImageAppearance(NamedTuple):
     """How a picture looks: its hash, and the pixels of its thumbnail."""
 
     hash: int
     thumbnail: bytes
 
 
-def appearance(picture: "PillowImage") -> PictureLook | None:
+def appearance(picture: "PillowImage") -> ImageAppearance | None:
     """How a picture looks; None for one without contrast, since all such look alike."""
     import numpy as np
     from PIL.Image import Resampling
@@ -40,10 +40,10 @@ def appearance(picture: "PillowImage") -> PictureLook | None:
         return None
     low = dctn(small.astype(np.float64), norm="ortho")[:_LOW, :_LOW].ravel()
     bits = np.packbits(low > np.median(low[1:]))
-    return PictureLook(int.from_bytes(bits.tobytes(), "big"), small.tobytes())
+    return ImageAppearance(int.from_bytes(bits.tobytes(), "big"), small.tobytes())
 
 
-def look_alikes(seen: Sequence[PictureLook]) -> Iterator[tuple[int, int]]:
+def look_alikes(seen: Sequence[ImageAppearance]) -> Iterator[tuple[int, int]]:
     """Every pair that looks the same, by their places."""
     import numpy as np
 
@@ -53,11 +53,11 @@ def look_alikes(seen: Sequence[PictureLook]) -> Iterator[tuple[int, int]]:
         distances = np.bitwise_count(rows[:, None] ^ hashes[None, start:])
         for row, column in np.argwhere(distances <= NEAR_BITS):
             first, second = int(start + row), int(start + column)
-            if first < second and is_same_look(seen[first], seen[second]):
+            if first < second and is_same_appearance(seen[first], seen[second]):
                 yield first, second
 
 
-def is_same_look(first: PictureLook, second: PictureLook) -> bool:
+def is_same_appearance(first: ImageAppearance, second: ImageAppearance) -> bool:
     """Whether the thumbnails are the same but for compression."""
     import numpy as np
 

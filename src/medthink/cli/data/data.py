@@ -14,7 +14,7 @@ from medthink.cases.check import DEFECTS, CheckReport, DataProblem, check_benchm
 from medthink.cases.files.pull import LICENCE, REPOSITORY, REVISION, find_snapshot, pull_snapshot
 from medthink.cli import output
 from medthink.cli.command import LazyGroup
-from medthink.cli.flags import on_option, read_spread
+from medthink.cli.flags import on_option, read_cluster
 from medthink.cli.output import progress
 from medthink.core.errors import Declined, UsageError
 from medthink.core.numbers import count_of
@@ -53,7 +53,7 @@ def data_check(path: str, images: bool, on: str | None, as_json: bool) -> None:
 
     Example: medthink data check bench/ --images
     """
-    spread = read_spread(on, needs="--images", is_wanted=images)
+    spread = read_cluster(on, needs="--images", is_wanted=images)
     with output.staged_progress("Checking") as progress:
         report = check_benchmark(Benchmark.open(path), images=images, progress=progress, spread=spread)
     if as_json:
@@ -95,7 +95,7 @@ def _print_group(code: str, problems: list[DataProblem]) -> None:
         (problem.split or "–", "–" if problem.case is None else problem.case, problem.field, problem.detail)
         for problem in problems[:_SHOWN_PER_CODE]
     ]
-    console.print(output.table("", ("split", "case", "field", "what"), rows, right=[1]))
+    console.print(output.print_table("", ("split", "case", "field", "what"), rows, right=[1]))
     if len(problems) > _SHOWN_PER_CODE:
         console.print(Text(f"  + {len(problems) - _SHOWN_PER_CODE:,} more (--json lists all)"))
 

@@ -89,9 +89,9 @@ def data_export(
         else:
             written = write_target(target, Benchmark.open(source), out, chosen, progress)
     for line in written.lines:
-        output.say(line)
+        output.print_line(line)
     for warning in written.warnings:
-        output.say(f"medthink: {warning}", stderr=True)
+        output.print_line(f"medthink: {warning}", stderr=True)
     if written.lacking:
         raise Declined(written.lacking, remedy=_THE_REST)
 
@@ -105,9 +105,9 @@ def _export_whole(source: Path, out: Path, format_: Literal["jsonl", "parquet"],
         done = export_benchmark(
             benchmark, out, format=format_, embed_images=embed_images, progress=lambda: bar.advance(task)
         )
-    output.say(f"{done.cases:,} cases, {done.images:,} images → {out}")
+    output.print_line(f"{done.cases:,} cases, {done.images:,} images → {out}")
     if isinstance(benchmark.images, NoImages):
-        output.say(f"medthink: there are no images in {source}", stderr=True)
+        output.print_line(f"medthink: there are no images in {source}", stderr=True)
         return
     problems = [
         *_listed(f"images of {source} that could not be copied", done.absent),

@@ -15,7 +15,7 @@ from rich.text import Text
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.cases.icd import chapter_title
-from medthink.cases.statistics import UNKNOWN_CHAPTER, SplitStatistics, Statistics, describe
+from medthink.cases.statistics import UNKNOWN_CHAPTER, SplitStatistics, Statistics, compute_statistics
 from medthink.cli import output
 from medthink.core.files import write_atomic
 from medthink.core.numbers import as_percent
@@ -86,7 +86,7 @@ def _print_images(console: Console, case: Case, *, reveal: bool) -> None:
         labels = (withheld.modality, withheld.sub_modality, withheld.caption) if reveal else ()
         rows.append((image.slot, image.path, there, *labels))
     _print_heading(console, "Images")
-    console.print(output.table("", columns, rows, right=[0]))
+    console.print(output.print_table("", columns, rows, right=[0]))
 
 
 def _print_reference(console: Console, case: Case) -> None:
@@ -131,7 +131,7 @@ def data_stats(path: str, as_json: bool, figure: str | None) -> None:
     benchmark = Benchmark.open(path)
     with output.progress() as bar:
         task = bar.add_task("Counting cases", total=len(benchmark))
-        statistics = describe(benchmark, advance=lambda: bar.advance(task))
+        statistics = compute_statistics(benchmark, advance=lambda: bar.advance(task))
     if figure is not None:
         from medthink.cases.statistics_figure import draw_statistics
 
@@ -164,7 +164,7 @@ def _print(statistics: Statistics) -> None:
     console = output.console()
     columns = statistics.columns
     rows = [(name, *(cell(split) for split in columns.values())) for name, cell in _SUMMARY]
-    console.print(output.table("Summary", ["", *columns], rows, right=range(1, len(columns) + 1)))
+    console.print(output.print_table("Summary", ["", *columns], rows, right=range(1, len(columns) + 1)))
     overall = statistics.overall
     _print_shares(console, "Images per case", _binned(columns.values(), "images_per_case", _IMAGE_BINS), columns)
     images = [split.images for split in columns.values()]
@@ -247,4 +247,4 @@ def _print_shares(
         (name, *map(_percent, counts, totals), "█" * round(length * counts[-1] / longest)) for name, counts in rows
     ]
     console.print()
-    console.print(output.table(title, ["", *columns, ""], cells, right=range(1, len(columns) + 1)))
+    console.print(output.print_table(title, ["", *columns, ""], cells, right=range(1, len(columns) + 1)))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import to_builtins
 
-from medthink.cli.output import console, print_json, say, table
-from medthink.cli.reading import show_unused
+from medthink.cli.output import console, print_json, print_line, print_table
+from medthink.cli.reading import show_unused_rows
 from medthink.core.numbers import as_percent
 
 if TYPE_CHECKING:
@@ -24,25 +24,25 @@ def show_items(
     run: Path, tables: Sequence[Path], cases: "Mapping[int, Case]", *, key: Path | None, as_json: bool
 ) -> None:
     """Print the item view of a readers' table."""
-    from medthink.readers.items import view_read_items
+    from medthink.readers.items import divisive_items
 
-    found = view_read_items(run, tables, cases, key=key)
+    found = divisive_items(run, tables, cases, key=key)
     if as_json:
         print_json(to_builtins(found))
         return
     if not found:
-        say("No reader or judge has labelled anything that can be right or wrong.")
+        print_line("No reader or judge has labelled anything that can be right or wrong.")
     for one in found:
         _show_items(one)
 
 
 def _show_items(found: "ReadItems") -> None:
-    from medthink.scoring.scores import percent
+    from medthink.scoring.scores import rate_text
 
     out = console()
-    rows = [(one.case, one.items, percent(one.wrong), percent(one.differ)) for one in found.cases[:_SHOWN]]
+    rows = [(one.case, one.items, rate_text(one.wrong), rate_text(one.differ)) for one in found.cases[:_SHOWN]]
     title = f"{found.aspect}: {len(found.cases)} cases, {len(found.raters)} raters; the most divisive first"
-    out.print(table(title, ("case", "items", "labelled wrong", "rater pairs that differ"), rows, right=[0, 1]))
+    out.print(print_table(title, ("case", "items", "labelled wrong", "rater pairs that differ"), rows, right=[0, 1]))
     if found.false_share is None:
         out.print("No reader's label is contradicted by two or more others.")
     else:
@@ -50,7 +50,7 @@ def _show_items(found: "ReadItems") -> None:
             (one.reader, one.case, one.others, as_percent(one.doubt, 0), one.text) for one in found.alone[:_SHOWN]
         ]
         columns = ("reader", "case", "others", "doubt", "item")
-        out.print(table("Worth a second look: one reader against all others", columns, looked, right=[1, 2]))
+        out.print(print_table("Worth a second look: one reader against all others", columns, looked, right=[1, 2]))
         out.print(
             f"{len(found.alone)} labels; expect the reader to be right after all in {as_percent(found.false_share, 0)} "
             "of them if raters err independently, and in 5 to 15 points more where a tenth to a fifth of the items "
@@ -109,13 +109,13 @@ def agree(
     if as_json:
         print_json(to_builtins(result) | {"unused_rows": to_builtins(problems)})
         return
-    show_unused(problems)
+    show_unused_rows(problems)
     _show(result, with_slices=slices)
 
 
 def _show(result: "RunAgreement", *, with_slices: bool) -> None:
     out = console()
-    out.print(table("Raters", ("", "units labelled"), result.raters.items(), right=[1]))
+    out.print(print_table("Raters", ("", "units labelled"), result.raters.items(), right=[1]))
     groups: dict[tuple[str, str, str, str], list[RaterPair]] = {}
     for pair in result.pairs:
         if with_slices or not pair.slicing:
@@ -125,7 +125,7 @@ def _show(result: "RunAgreement", *, with_slices: bool) -> None:
         weighted = ("weighted κ",) if any(pair.ordered for pair in pairs) else ()
         columns = ("", "n", "agree %", "κ", *weighted, "AC1", "α", "MCC")
         rows = [_row(pair, with_weights=bool(weighted)) for pair in pairs]
-        out.print(table(f"{kind}: {a} and {b}{place}", columns, rows, right=[1]))
+        out.print(print_table(f"{kind}: {a} and {b}{place}", columns, rows, right=[1]))
     if groups:
         out.print(
             "Intervals are 95 % over cases; – is undefined; ! marks a κ that misleads because one label prevails."
@@ -134,14 +134,14 @@ def _show(result: "RunAgreement", *, with_slices: bool) -> None:
 
 
 def _show_validity(result: "RunAgreement") -> None:
-    from medthink.scoring.scores import percent
+    from medthink.scoring.scores import rate_text
 
     out = console()
     if result.biases:
         _show_rates(result.biases)
     if result.checks:
-        rows_of_checks = [(one.reader, one.right.n, percent(one.right)) for one in result.checks]
-        out.print(table("Planted checks", ("reader", "n", "right"), rows_of_checks, right=[1]))
+        rows_of_checks = [(one.reader, one.right.n, rate_text(one.right)) for one in result.checks]
+        out.print(print_table("Planted checks", ("reader", "n", "right"), rows_of_checks, right=[1]))
     if result.problems:
         shown = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in result.problems.items())
         out.print(f"Rows not used: {shown}")
@@ -149,15 +149,15 @@ def _show_validity(result: "RunAgreement") -> None:
 
 def _show_rates(biases: "tuple[Bias, ...]") -> None:
     """The share of wrong units by the judge, by the readers, and by both together."""
-    from medthink.scoring.scores import percent
+    from medthink.scoring.scores import rate_text
 
     groups: dict[str, list[Bias]] = {}
     for one in biases:
         groups.setdefault(one.judge, []).append(one)
     columns = ("by", "units read", "judge alone", "judge corrected", "readers alone", "readers and judge")
     for judge, listed in groups.items():
-        rows = [(one.aspect, one.validated, *map(percent, _rates(one))) for one in listed]
-        console().print(table(f"Wrong units: {judge} and the readers", columns, rows, right=[1]))
+        rows = [(one.aspect, one.validated, *map(rate_text, _rates(one))) for one in listed]
+        console().print(print_table(f"Wrong units: {judge} and the readers", columns, rows, right=[1]))
     console().print(
         "Judge corrected: for its errors on units that readers also judged. Readers and judge: prediction-powered, "
         "never less certain than readers alone; it holds if the cases read were drawn at random, as `medthink reading` "
@@ -165,7 +165,7 @@ def _show_rates(biases: "tuple[Bias, ...]") -> None:
     )
     for one in biases:
         if one.powered and one.powered.together.value is None:
-            say(f"{one.judge}, {one.aspect}: readers and judge are not combined: {one.powered.together.reason}.")
+            print_line(f"{one.judge}, {one.aspect}: readers and judge are not combined: {one.powered.together.reason}.")
 
 
 def _rates(bias: "Bias") -> "list[Measured | None]":

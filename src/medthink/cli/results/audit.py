@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import to_builtins
 
-from medthink.cli.output import console, print_json, progress, say, table
+from medthink.cli.output import console, print_json, print_line, print_table, progress
 from medthink.core.errors import UsageError
 from medthink.core.files import short_names
 from medthink.core.numbers import as_p_value, as_percent
@@ -15,9 +15,9 @@ from medthink.core.numbers import as_p_value, as_percent
 if TYPE_CHECKING:
     from datetime import date, datetime
 
-    from medthink.audit.benchmark import Probe
-    from medthink.audit.contamination import Contamination, MemoryTrace
-    from medthink.audit.runs import Audit
+    from medthink.audit.benchmark import BenchmarkAudit
+    from medthink.audit.contamination import Contamination, MemorisationResult
+    from medthink.audit.runs import RunAudit
     from medthink.cases.benchmark import Benchmark
     from medthink.scoring.scores import Scores
 
@@ -33,16 +33,16 @@ def show_contamination(
     paths: Sequence[Path], controls: Sequence[Path], *, released: "date | None", as_json: bool
 ) -> None:
     """Probe the runs and print what was found; exit code 1 if a run that is not a control raises an alarm."""
-    from medthink.audit.contamination import probe_contamination
+    from medthink.audit.contamination import audit_contamination
     from medthink.scoring.inputs import load_run
-    from medthink.scoring.score import kept_scores
+    from medthink.scoring.score import cached_scores
 
     data = paths[0] if paths[0].exists() and not (paths[0] / "run.json").is_file() else None
     runs = [path for path in paths if path != data]
     loaded = [load_run(path, data) for path in runs]
     recalls = [one for one in loaded if one.task == "recall"]
-    answered = [(one, kept_scores(path, one)) for path, one in zip(runs, loaded, strict=True) if one.has_letters]
-    found = probe_contamination(recalls, [load_run(path) for path in controls], answered, released=released)
+    answered = [(one, cached_scores(path, one)) for path, one in zip(runs, loaded, strict=True) if one.has_letters]
+    found = audit_contamination(recalls, [load_run(path) for path in controls], answered, released=released)
     if as_json:
         print_json(to_builtins(found))
     else:
@@ -57,7 +57,7 @@ def _show(found: "Contamination") -> None:
     mark = " (control)" if found.is_control else ""
     title = f"{found.model} on {found.n_cases} cases: what only memory can explain{mark}"
     columns = ("", "n", "found", "by chance", "p (Holm)", "verdict")
-    out.print(table(title, columns, [_row(trace) for trace in found.traces], right=[1, 2, 3]))
+    out.print(print_table(title, columns, [_row(trace) for trace in found.traces], right=[1, 2, 3]))
     for trace in found.traces:
         if trace.untested:
             out.print(f"{trace.kind}: not tested: {trace.untested}.")
@@ -67,7 +67,7 @@ def _show(found: "Contamination") -> None:
     out.print()
 
 
-def _row(trace: "MemoryTrace") -> tuple[object, ...]:
+def _row(trace: "MemorisationResult") -> tuple[object, ...]:
     from medthink.stats.memorisation import LEAST_P
 
     if trace.test is None or trace.p_holm is None:
@@ -81,7 +81,7 @@ def _row(trace: "MemoryTrace") -> tuple[object, ...]:
 
 def _explain(found: "Contamination") -> None:
     """What each line means, and the rates that raise no alarm."""
-    from medthink.scoring.scores import percent, points
+    from medthink.scoring.scores import difference_text, rate_text
 
     out = console()
     for trace in found.traces:
@@ -89,16 +89,22 @@ def _explain(found: "Contamination") -> None:
             out.print(f"{trace.kind}: {_MEANINGS[trace.kind]}.")
     names = short_names([one.run for one in found.verbatim])
     rows = [
-        (names[one.run], f"{one.model}, {one.what}", percent(one.rate), "" if one.gap is None else points(one.gap))
+        (
+            names[one.run],
+            f"{one.model}, {one.what}",
+            rate_text(one.rate),
+            "" if one.gap is None else difference_text(one.gap),
+        )
         for one in found.verbatim
     ]
     out.print()
     title = "For information (skill explains some of it): hidden wrong options named word for word"
-    out.print(table(title, ("run", "", "named", "difference"), rows))
+    out.print(print_table(title, ("run", "", "named", "difference"), rows))
     for gap in found.dates:
         out.print(
-            f"{short_names([gap.run])[gap.run]}: right {percent(gap.before)} before {gap.released}, "
-            f"{percent(gap.after)} from then on; {points(gap.difference)} (for information: later cases may be harder; "
+            f"{short_names([gap.run])[gap.run]}: right {rate_text(gap.before)} before {gap.released}, "
+            f"{rate_text(gap.after)} from then on; {difference_text(gap.difference)} "
+            "(for information: later cases may be harder; "
             f"{gap.undated} cases have no date in their column case_date)."
         )
 
@@ -175,14 +181,14 @@ def probe(
         return
     if controls or released:
         raise UsageError("--control and --released are for --contamination", remedy="add --contamination")
-    from medthink.audit.benchmark import probe_benchmark
+    from medthink.audit.benchmark import audit_benchmark
     from medthink.cases.benchmark import Benchmark
 
     benchmark = Benchmark.open(data)
     scored = _score(runs, data, split)
     with progress() as bar:
         task = bar.add_task("probing", total=6)
-        found = probe_benchmark(
+        found = audit_benchmark(
             benchmark, split, advance=lambda name: bar.update(task, advance=1, description=f"probing: {name}")
         )
         audits = _audit(benchmark, split, scored)
@@ -199,9 +205,9 @@ def probe(
 def _score(runs: tuple[Path, ...], data: Path, split: str) -> "list[Scores]":
     """The runs' scores; guessers only cover the audited split, so runs on another are refused."""
     from medthink.scoring.inputs import load_all
-    from medthink.scoring.score import kept_scores
+    from medthink.scoring.score import cached_scores
 
-    scored = [kept_scores(run, loaded) for run, loaded in zip(runs, load_all(runs, data, split=split), strict=True)]
+    scored = [cached_scores(run, loaded) for run, loaded in zip(runs, load_all(runs, data, split=split), strict=True)]
     for one in scored:
         if one.origin.split != split:
             raise UsageError(
@@ -209,11 +215,11 @@ def _score(runs: tuple[Path, ...], data: Path, split: str) -> "list[Scores]":
                 remedy=f"audit it with --split {one.origin.split}",
             )
         if one.answers is None:
-            say(f"{one.origin.name}: it was not asked for letters, so there is nothing to audit", stderr=True)
+            print_line(f"{one.origin.name}: it was not asked for letters, so there is nothing to audit", stderr=True)
     return scored
 
 
-def _audit(benchmark: "Benchmark", split: str, scored: "list[Scores]") -> "list[Audit]":
+def _audit(benchmark: "Benchmark", split: str, scored: "list[Scores]") -> "list[RunAudit]":
     from medthink.audit.rivals import rival_guesses
     from medthink.audit.runs import audit_run
 
@@ -223,11 +229,11 @@ def _audit(benchmark: "Benchmark", split: str, scored: "list[Scores]") -> "list[
     return [audit_run(one, guesses, scored) for one in scored if one.answers is not None]
 
 
-def _show_probe(found: "Probe") -> None:
-    from medthink.scoring.scores import percent, value_text
+def _show_probe(found: "BenchmarkAudit") -> None:
+    from medthink.scoring.scores import rate_text, value_text
 
     rows = [
-        (one.name, one.meaning, percent(one.accuracy), "" if one.p_holm is None else f"{one.p_holm:.3g}", one.verdict)
+        (one.name, one.meaning, rate_text(one.accuracy), "" if one.p_holm is None else f"{one.p_holm:.3g}", one.verdict)
         for one in found.scores
     ]
     chance = found.scores[0].chance
@@ -235,15 +241,15 @@ def _show_probe(found: "Probe") -> None:
     title = (
         f"{found.n_cases} cases of {found.split}; chance is {as_percent(chance)}; trained on: {found.scores[-1].source}"
     )
-    out.print(table(title, ("guesser", "what it sees", "right (95 %)", "p (Holm)", "verdict"), rows))
+    out.print(print_table(title, ("guesser", "what it sees", "right (95 %)", "p (Holm)", "verdict"), rows))
     out.print()
     rows_ = [
         ("right letters", ", ".join(f"{letter} {count}" for letter, count in found.letters.items())),
-        ("right option is the longest", percent(found.length_gap.right_is_longest)),
+        ("right option is the longest", rate_text(found.length_gap.right_is_longest)),
         ("right option longer than the mean wrong one by", f"{value_text(found.length_gap.characters)} characters"),
         *((f"{code} (all splits)", str(count)) for code, count in found.problems.items()),
     ]
-    out.print(table("Also", ("", ""), rows_))
+    out.print(print_table("Also", ("", ""), rows_))
     out.print()
     if found.alarms:
         names = ", ".join(one.name for one in found.alarms)
@@ -253,7 +259,7 @@ def _show_probe(found: "Probe") -> None:
     out.print()
 
 
-def _could_be_seen(found: "Probe") -> str:
+def _could_be_seen(found: "BenchmarkAudit") -> str:
     """Every "no alarm" says what could have been detected."""
     if found.detectable is None:
         return f"{found.n_cases} cases are too few to show it for any guesser."
@@ -263,26 +269,28 @@ def _could_be_seen(found: "Probe") -> str:
     )
 
 
-def _show_audit(audit: "Audit") -> None:
+def _show_audit(audit: "RunAudit") -> None:
     from medthink.audit.runs import gain_caution
-    from medthink.scoring.scores import percent, points
+    from medthink.scoring.scores import difference_text, rate_text
 
     name = short_names([audit.run])[audit.run]
     out = console()
-    rows = [(one.name, percent(one.accuracy), points(one.gain), percent(one.on_misses)) for one in audit.rivals]
+    rows = [
+        (one.name, rate_text(one.accuracy), difference_text(one.gain), rate_text(one.on_misses)) for one in audit.rivals
+    ]
     columns = ("rival", "its accuracy", "gain over it", "accuracy where it is wrong")
-    out.print(table(f"{name}: accuracy {percent(audit.accuracy)}", columns, rows))
-    out.print(f"Diagnostic gain of {name}: {points(audit.diagnostic_gain)}")
+    out.print(print_table(f"{name}: accuracy {rate_text(audit.accuracy)}", columns, rows))
+    out.print(f"Diagnostic gain of {name}: {difference_text(audit.diagnostic_gain)}")
     out.print(
         f"That is over the strongest rival without images ({audit.strongest_rival}), and "
-        f"{percent(audit.normalised_gain)} of what that rival left to gain."
+        f"{rate_text(audit.normalised_gain)} of what that rival left to gain."
     )
     if caution := gain_caution(audit):
         out.print(f"Caution: {caution}.")
     for one in audit.consistency:
         out.print(
-            f"Against {one.what.replace('_', ' ')}: same answer {percent(one.same_answer)}, "
-            f"accuracy {points(one.difference)} here."
+            f"Against {one.what.replace('_', ' ')}: same answer {rate_text(one.same_answer)}, "
+            f"accuracy {difference_text(one.difference)} here."
         )
     if audit.place_bias is not None:
         letters = ", ".join(f"{letter} {count}" for letter, count in audit.place_bias.chosen.items())

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import to_builtins
 
-from medthink.cli.output import console, draw, print_json, say, table
+from medthink.cli.output import console, draw, print_json, print_line, print_table
 from medthink.core.errors import UsageError
 from medthink.core.numbers import as_p_value, as_percent, as_points, as_usd
 
 if TYPE_CHECKING:
     from medthink.runs.manifest import RunSpec
     from medthink.scoring.compare import Comparison, ItemView, PairOfRuns
-    from medthink.scoring.sequential import KnownStatement, StopWhenKnown
+    from medthink.scoring.sequential import SequentialStatement, StopWhenKnown
     from medthink.stats.confidence_sequences import WatchClaim
     from medthink.stats.estimate import Measured
 
@@ -65,7 +65,7 @@ def compare(
         return
     comparison = with_short_names(comparison)
     if comparison.partial:
-        say(partial_note(comparison))
+        print_line(partial_note(comparison))
     if len(comparison.runs) <= _MOST_BESIDE:
         _show_differing(comparison)
         draw(pairs_table(comparison))
@@ -82,20 +82,20 @@ def compare(
 def _watch(runs: tuple[Path, ...], data: Path | None, split: str, *, as_json: bool) -> None:
     from medthink.core.files import short_names
     from medthink.scoring.inputs import load_all
-    from medthink.scoring.sequential import watch_runs
+    from medthink.scoring.sequential import compare_sequentially
 
     loaded = load_all(runs, data, split=split)
     names = short_names([one.name for one in loaded])
-    statements = watch_runs([one._replace(name=names[one.name]) for one in loaded])
+    statements = compare_sequentially([one._replace(name=names[one.name]) for one in loaded])
     if as_json:
         print_json(to_builtins(statements))
     else:
-        show_known(statements)
+        show_stopping(statements)
 
 
 def _show_items(runs: tuple[Path, ...], data: Path | None, split: str, *, as_json: bool) -> None:
     from medthink.scoring.compare import compare_loaded, load_scored, view_items
-    from medthink.scoring.scores import percent, value_text
+    from medthink.scoring.scores import rate_text, value_text
     from medthink.scoring.tables import partial_note, with_short_names
 
     loaded = load_scored(runs, data, split=split)
@@ -105,12 +105,12 @@ def _show_items(runs: tuple[Path, ...], data: Path | None, split: str, *, as_jso
         print_json(to_builtins(view) | {"partial": to_builtins(comparison.partial)})
         return
     if comparison.partial:
-        say(partial_note(with_short_names(comparison)))
+        print_line(partial_note(with_short_names(comparison)))
     out = console()
     rows = [
         (
             one.case,
-            percent(one.right),
+            rate_text(one.right),
             as_percent(one.difficulty, 0),
             value_text(one.discrimination),
             "yes" if one.is_separating else "",
@@ -118,7 +118,9 @@ def _show_items(runs: tuple[Path, ...], data: Path | None, split: str, *, as_jso
         for one in view.table.cases[:_SHOWN_CASES]
     ]
     columns = ("case", "models right (95 %)", "difficulty", "discrimination", "separates the leaders")
-    out.print(table(f"Hardest of {len(view.table.cases)} cases, {view.table.models} models", columns, rows, right=(0,)))
+    out.print(
+        print_table(f"Hardest of {len(view.table.cases)} cases, {view.table.models} models", columns, rows, right=(0,))
+    )
     separating = tuple(one.case for one in view.table.cases if one.is_separating)
     out.print(f"{len(separating)} cases separate the leaders: {_case_list(separating)}. --json has every case.")
     _show_suspects(view)
@@ -153,7 +155,7 @@ def _vendor_note(vendors: int | None) -> str:
 
 def _show_differing(comparison: "Comparison") -> None:
     rows = [(field, *values) for field, values in comparison.differing.items()]
-    console().print(table(f"Cases: {comparison.n_cases}; the runs differ in", ("field", *comparison.runs), rows))
+    console().print(print_table(f"Cases: {comparison.n_cases}; the runs differ in", ("field", *comparison.runs), rows))
     console().print()
 
 
@@ -182,7 +184,7 @@ def _show_many(comparison: "Comparison") -> None:
 
 
 def _show_pair(pair: "PairOfRuns", p_floor: float) -> None:
-    from medthink.scoring.scores import points
+    from medthink.scoring.scores import difference_text
     from medthink.stats.power import Resolution
 
     out = console()
@@ -196,10 +198,12 @@ def _show_pair(pair: "PairOfRuns", p_floor: float) -> None:
     out.print(f"{pair.a} − {pair.b}: {seen}")
     out.print(f"  won: {_case_list(pair.won)}\n  lost: {_case_list(pair.lost)}")
     found = [one for one in pair.slices if one.is_different]
-    rows = [(one.by, one.value, one.n, points(one.difference), as_p_value(one.p_value, p_floor)) for one in found]
+    rows = [
+        (one.by, one.value, one.n, difference_text(one.difference), as_p_value(one.p_value, p_floor)) for one in found
+    ]
     if rows:
         columns = ("by", "slice", "n", "difference (95 %)", "p (all slices)")
-        out.print(table("Slices that differ", columns, rows, right=(2,)))
+        out.print(print_table("Slices that differ", columns, rows, right=(2,)))
     elif pair.slices:
         widest = max(_half_width(one.difference) for one in pair.slices)
         out.print(
@@ -260,7 +264,7 @@ def _read_points(goal: str) -> float | None:
     return points / 100
 
 
-def show_known(statements: "list[KnownStatement]") -> None:
+def show_stopping(statements: "list[SequentialStatement]") -> None:
     """The statements as a table, with the claims in words."""
     rows = [
         (
@@ -276,7 +280,7 @@ def show_known(statements: "list[KnownStatement]") -> None:
     ]
     columns = ("what", "claim", "cases", "95 % interval, valid at every look", "known", "after", "cases saved")
     out = console()
-    out.print(table("Watched in a random order", columns, rows))
+    out.print(print_table("Watched in a random order", columns, rows))
     for claim in dict.fromkeys(one.claim for one in statements):
         out.print(f"{claim}: {_CLAIMS[claim].format(n=statements[0].n_cases)}.")
     out.print(
@@ -284,14 +288,14 @@ def show_known(statements: "list[KnownStatement]") -> None:
     )
 
 
-def _saved(one: "KnownStatement") -> str:
+def _saved(one: "SequentialStatement") -> str:
     if one.known_after is None:
         return "–"
     money = "" if one.saved_usd is None else f", {as_usd(one.saved_usd)}"
     return f"{one.saved_cases} ({as_percent(one.saved_cases / one.n_cases, 0)}){money}"
 
 
-def _interval(one: "KnownStatement") -> str:
+def _interval(one: "SequentialStatement") -> str:
     if one.low is None or one.high is None:
         return "verdict only"
     if one.is_difference:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from medthink.cli.output import say
+from medthink.cli.output import print_line
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -44,4 +44,4 @@ def report(runs: tuple[Path, ...], out: Path, **options: "Unpack[ReportOptions]"
     write_report(runs, out, **options)
     for path in (out, options["figure"], options["csv"], options["markdown"], options["latex"]):
         if path is not None:
-            say(f"Written: {path}")
+            print_line(f"Written: {path}")

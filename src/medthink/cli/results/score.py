@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
-from medthink.cli.flags import on_option, read_spread
+from medthink.cli.flags import on_option, read_cluster
 from medthink.cli.output import console, draw, plain, print_json, progress
 from medthink.core.files import short_names
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from medthink.scoring.radcliq import RadCliQOptions
     from medthink.scoring.scores import Scores
-    from medthink.scoring.tables import Beside
+    from medthink.scoring.tables import RivalColumns
 
 
 @click.command()
@@ -56,7 +56,7 @@ def score(runs: tuple[Path, ...], data: Path | None, split: str, slices: bool, a
     is_wanted, on = radcliq.pop("radcliq"), radcliq.pop("on")
     options = RadCliQOptions(**radcliq)
     wanted = options if is_wanted or options != RadCliQOptions() else None
-    spread = read_spread(on, needs="--radcliq", is_wanted=wanted is not None)
+    spread = read_cluster(on, needs="--radcliq", is_wanted=wanted is not None)
     with progress() as bar:
         wanted = wanted and replace(wanted, progress=_telling(bar), spread=spread)
         scored = [_score(path, data, split, wanted) for path in runs]
@@ -115,29 +115,29 @@ def _benchmark_of(run: Path) -> Path:
     return Path(read_manifest(run).benchmark)
 
 
-def _rivals(scored: "list[Scores]", benchmarks: Sequence[Path]) -> "tuple[dict[str, Beside], list[str]]":
+def _rivals(scored: "list[Scores]", benchmarks: Sequence[Path]) -> "tuple[dict[str, RivalColumns], list[str]]":
     """Each lettered run's strongest rival and its gain, by name, and what the gains do not show."""
     from medthink.audit.rivals import rival_guesses
     from medthink.audit.runs import audit_run, gain_caution
     from medthink.cases.benchmark import Benchmark
-    from medthink.scoring.scores import percent, points
-    from medthink.scoring.tables import Beside
+    from medthink.scoring.scores import difference_text, rate_text
+    from medthink.scoring.tables import RivalColumns
 
     guess = cache(lambda place, split: rival_guesses(Benchmark.open(place), split))
-    beside: dict[str, Beside] = {}
+    beside: dict[str, RivalColumns] = {}
     cautions: dict[str, None] = {}
     for place, one in zip(benchmarks, scored, strict=True):
         if one.answers is None:
             continue
         audit = audit_run(one, guess(place, one.origin.split), scored)
-        rival = f"{audit.strongest_rival}: {percent(audit.strongest_accuracy)}"
-        beside[one.origin.name] = Beside(rival, points(audit.diagnostic_gain))
+        rival = f"{audit.strongest_rival}: {rate_text(audit.strongest_accuracy)}"
+        beside[one.origin.name] = RivalColumns(rival, difference_text(audit.diagnostic_gain))
         if caution := gain_caution(audit):
             cautions[caution] = None
     return beside, [f"Gain: {caution}." for caution in cautions]
 
 
-def _show_headlines(scored: "list[Scores]", beside: "dict[str, Beside]") -> None:
+def _show_headlines(scored: "list[Scores]", beside: "dict[str, RivalColumns]") -> None:
     from medthink.scoring.tables import headline_table, repeats_line
 
     draw(headline_table(scored, beside))

@@ -7,13 +7,13 @@ import click
 from msgspec import to_builtins
 
 from medthink.cases.benchmark import Benchmark
-from medthink.cli.output import console, describe, describe_phase, describe_states, plain, print_json, table
+from medthink.cli.output import console, describe_phase, describe_states, plain, print_json, print_table, progress_text
 from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import encode_json
 from medthink.core.numbers import as_usd, count_of
 from medthink.models.request import ImagePart, Request, TextPart
-from medthink.runs.ledger.queries import Records
+from medthink.runs.ledger.queries import LedgerQueries
 from medthink.runs.manifest import Manifest, Progress, RunSpec, read_manifest
 from medthink.runs.selection import count_cases, select_cases
 from medthink.workflow.ask import Prompt
@@ -31,10 +31,10 @@ def show_status(run: Path, *, as_json: bool) -> None:
     manifest = read_manifest(run)
     counts = read_status(run)
     if counts.is_running and not as_json:
-        rows = [("state", f"running: {describe_phase(counts)}"), *describe(counts), *_jobs(run), *_failures(run)]
-        console().print(table(str(run), ("", ""), [*_about(manifest), *rows]))
+        rows = [("state", f"running: {describe_phase(counts)}"), *progress_text(counts), *_jobs(run), *_failures(run)]
+        console().print(print_table(str(run), ("", ""), [*_about(manifest), *rows]))
         return
-    records = Records.open(run)
+    records = LedgerQueries.open(run)
     total = counts.predictions or _count_predictions(manifest)
     progress = summarise(records, total, is_running=counts.is_running)
     records.close()
@@ -77,13 +77,13 @@ def show_estimate(spec: RunSpec, transport: "Transport", *, as_json: bool) -> No
         ("output tokens, estimated", f"{made.output_tokens:,} (hidden reasoning not included)"),
         ("cost, estimated", as_usd(made.cost_usd)),
     ]
-    console().print(table(f"{spec.model} · {spec.task} · {spec.condition.label()}", ("", ""), rows))
+    console().print(print_table(f"{spec.model} · {spec.task} · {spec.condition.label()}", ("", ""), rows))
 
 
 def show_prompts(spec: RunSpec) -> None:
     """Print every request of the first case, exactly as it would be sent; images by digest."""
 
-    from medthink.runs.dry_run import RehearsalDesk, rehearse
+    from medthink.runs.dry_run import DryRunCallMaker, dry_run
     from medthink.runs.engine import run_to_end
 
     benchmark = Benchmark.open(spec.benchmark)
@@ -95,8 +95,8 @@ def show_prompts(spec: RunSpec) -> None:
     def witness(prompt: Prompt, request: Request) -> None:
         alike.setdefault(_common_content(prompt, request), []).append((prompt, request))
 
-    desk = RehearsalDesk(spec.model, witness, filler="⟨earlier reply⟩")
-    run_to_end(rehearse([first], spec, desk, benchmark=benchmark))
+    desk = DryRunCallMaker(spec.model, witness, filler="⟨earlier reply⟩")
+    run_to_end(dry_run([first], spec, desk, benchmark=benchmark))
     for group in alike.values():
         _show_requests(group[0][0].kind, [request for _, request in group])
 
@@ -154,7 +154,7 @@ def _show(run: Path, manifest: Manifest, progress: Progress) -> None:
     if progress.image_doubts:
         of = f"{progress.image_doubts:,} of {progress.image_replies:,} replies"
         rows.append(("caution", f"{of} count too few input tokens for their images: the server may ignore images"))
-    console().print(table(str(run), ("", ""), rows))
+    console().print(print_table(str(run), ("", ""), rows))
 
 
 def _about(manifest: Manifest, note: str = "") -> list[tuple[str, str]]:
@@ -188,7 +188,7 @@ def _done(progress: Progress) -> str:
 def _read_jobs(run: Path) -> "list[Batch]":
     from medthink.runs.batches.jobs import read_batches
 
-    records = Records.open(run)
+    records = LedgerQueries.open(run)
     batches = read_batches(records.connection)
     records.close()
     return batches
@@ -209,7 +209,7 @@ def _jobs(run: Path) -> list[tuple[str, str]]:
 
 def _failures(run: Path) -> list[tuple[str, str]]:
     """Why calls failed, in a line for each kind."""
-    records = Records.open(run)
+    records = LedgerQueries.open(run)
     rows = [("failed calls", f"{count:,} × {kind}: {detail}") for kind, detail, count in records.failures()]
     records.close()
     return rows and [*rows, ("", "the same command retries them")]

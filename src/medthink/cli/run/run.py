@@ -10,7 +10,7 @@ import click
 
 from medthink.cli.command import SectionedCommand
 from medthink.cli.flags import (
-    Real,
+    FiniteFloat,
     batch_option,
     condition_flags,
     no_wait_option,
@@ -19,8 +19,8 @@ from medthink.cli.flags import (
     read_condition,
     say_jobs,
 )
-from medthink.cli.output import print_json, say
-from medthink.cli.results.compare import open_rule, show_known
+from medthink.cli.output import print_json, print_line
+from medthink.cli.results.compare import open_rule, show_stopping
 from medthink.core.errors import DataError, OutsideError, PartlyFailed, UsageError, did_you_mean, suggest
 from medthink.core.jsonio import read_toml
 from medthink.core.numbers import count_of
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from medthink.models.transport import Transport
     from medthink.runs.manifest import RunSpec
     from medthink.runs.run import Run
-    from medthink.runs.session import Session
-    from medthink.scoring.sequential import KnownStatement, StopWhenKnown
+    from medthink.runs.session import RunSession
+    from medthink.scoring.sequential import SequentialStatement, StopWhenKnown
 
 # What a person asks of one call of the command, not of the run; where it is made is no part of it either.
 _NOT_PLANNED = frozenset({"json", "dry_run", "show_prompts", "status", "help", "shards", "on"})
 Fields = dict[str, Any]
 
 
-def take_plan(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+def plan_callback(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
     """A callback for DATA: if it names a plan, the plan's fields become the defaults of the flags."""
     if value is None or value.suffix != ".toml":
         return value
@@ -131,7 +131,12 @@ _GARBAGE_THRESHOLD = 20_000
     },
 )
 @click.argument(
-    "data", metavar="DATA|PLAN.toml", required=False, is_eager=True, callback=take_plan, type=click.Path(path_type=Path)
+    "data",
+    metavar="DATA|PLAN.toml",
+    required=False,
+    is_eager=True,
+    callback=plan_callback,
+    type=click.Path(path_type=Path),
 )
 @click.option(
     "--model",
@@ -171,10 +176,15 @@ _GARBAGE_THRESHOLD = 20_000
 @click.option("--rpm", type=click.IntRange(1), metavar="N", help="At most N requests per minute.")
 @click.option("--tpm", type=click.IntRange(1), metavar="N", help="At most N tokens per minute.")
 @click.option(
-    "--timeout", type=Real(1), metavar="S", default=600.0, show_default=True, help="Seconds to wait for one reply."
+    "--timeout",
+    type=FiniteFloat(1),
+    metavar="S",
+    default=600.0,
+    show_default=True,
+    help="Seconds to wait for one reply.",
 )
 @click.option(
-    "--patience", type=Real(0), metavar="S", default=600.0, show_default=True,
+    "--patience", type=FiniteFloat(0), metavar="S", default=600.0, show_default=True,
     help="Seconds to wait for a server that is down, or for a pause that a provider asks for.",
 )  # fmt: skip
 @batch_option
@@ -186,7 +196,7 @@ _GARBAGE_THRESHOLD = 20_000
 )
 @click.option("--rehash", is_flag=True, help="Hash all images again, even if their files look unchanged.")
 @click.option("--no-preflight", is_flag=True, help="Ask at once, without checking server, model and key first.")
-@click.option("--max-usd", type=Real(0), metavar="USD", help="Stop before the run costs more than this.")
+@click.option("--max-usd", type=FiniteFloat(0), metavar="USD", help="Stop before the run costs more than this.")
 @click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop after this many calls.")
 @click.option(
     "--until-known", metavar="POINTS|RUN",
@@ -244,22 +254,22 @@ def _question_model(spec: "RunSpec") -> None:
     provider = spec.model.partition("/")[0]
     known = [name for name in prices.models if name.startswith(f"{provider}/")]
     if known and prices.find(spec.model) is None and (meant := did_you_mean(spec.model, known, cutoff=0.85)):
-        say(f"{spec.model} is not in the list of prices: {meant}", stderr=True)
+        print_line(f"{spec.model} is not in the list of prices: {meant}", stderr=True)
 
 
 def _carry_out(spec: "RunSpec", transport: "Transport", rule: "StopWhenKnown | None", *, as_json: bool) -> None:
     from medthink.cli.output import follow
     from medthink.runs.batches.queue import FOLDER
-    from medthink.runs.session import carry_out
+    from medthink.runs.session import run_session
 
     # Imported modules live until the end; collecting garbage among them took a tenth of the time.
     gc.freeze()
     gc.set_threshold(_GARBAGE_THRESHOLD)
-    say(f"{spec.model} · {spec.task} · {spec.condition.label()} → {spec.out}", stderr=True)
+    print_line(f"{spec.model} · {spec.task} · {spec.condition.label()} → {spec.out}", stderr=True)
     with follow(spec.out) as progress:
-        session = carry_out(spec, transport=transport, listener=progress, rule=rule)
+        session = run_session(spec, transport=transport, listener=progress, rule=rule)
     for warning in session.warnings:
-        say(f"Caution: {warning}", stderr=True)
+        print_line(f"Caution: {warning}", stderr=True)
     _show_session(session, rule, as_json=as_json)
     say_jobs(session.jobs, session.run.path / FOLDER)
     if session.stopped_by is not None:
@@ -283,7 +293,7 @@ def _refuse_failures(run: "Run") -> None:
     )
 
 
-def _show_session(session: "Session", rule: "StopWhenKnown | None", *, as_json: bool) -> None:
+def _show_session(session: "RunSession", rule: "StopWhenKnown | None", *, as_json: bool) -> None:
     from medthink.cli.run.display import show_progress
 
     manifest = session.run.manifest
@@ -296,12 +306,12 @@ def _show_session(session: "Session", rule: "StopWhenKnown | None", *, as_json: 
         return
     show_progress(session.run.path, manifest)
     calls = count_of(session.calls_made, "call")
-    say(f"{calls} made in this session; predictions: {session.run.path / 'predictions.jsonl'}")
+    print_line(f"{calls} made in this session; predictions: {session.run.path / 'predictions.jsonl'}")
     if rule is not None:
-        show_known([_known(session, rule)])
+        show_stopping([_known(session, rule)])
 
 
-def _known(session: "Session", rule: "StopWhenKnown") -> "KnownStatement":
+def _known(session: "RunSession", rule: "StopWhenKnown") -> "SequentialStatement":
     progress = session.run.manifest.progress
     done = sum(progress.states.values()) if progress else 0
     cost = None if progress is None or progress.cost_usd is None or not done else progress.cost_usd / done
@@ -349,11 +359,11 @@ def _read_case_ids(text: str | None) -> tuple[int, ...] | None:
 
 def read_transport(flags: dict[str, Any]) -> "Transport":
     """The transport that the flags describe; removes what it uses from them."""
-    from medthink.models.limits import Backoff, Pace
+    from medthink.models.limits import Backoff, RateLimits
     from medthink.models.transport import Transport
 
     return Transport(
-        pace=Pace(
+        pace=RateLimits(
             concurrency=flags.pop("concurrency"),
             requests_per_minute=flags.pop("rpm"),
             tokens_per_minute=flags.pop("tpm"),

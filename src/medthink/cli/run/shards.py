@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import to_builtins
 
-from medthink.cli.output import describe_states, print_json, say
+from medthink.cli.output import describe_states, print_json, print_line
 from medthink.core.errors import UsageError
 from medthink.core.numbers import count_of
 
@@ -38,11 +38,13 @@ def carry_out_shards(spec: "RunSpec", transport: "Transport", count: int, *, as_
     from medthink.runs.shards import merge_split, shards_folder
 
     assert spec.out is not None
-    say(f"{spec.model} · {spec.task} · {spec.condition.label()} → {spec.out}, {count} shards on Ray", stderr=True)
+    print_line(
+        f"{spec.model} · {spec.task} · {spec.condition.label()} → {spec.out}, {count} shards on Ray", stderr=True
+    )
     try:
         ends = run_shards(spec, transport, count, _tell)
     except KeyboardInterrupt:
-        say(f"Stopped. {shards_folder(spec.out)} keeps the shards; the same command goes on.", stderr=True)
+        print_line(f"Stopped. {shards_folder(spec.out)} keeps the shards; the same command goes on.", stderr=True)
         raise
     for end in ends:
         if stop := end.error or end.stopped_by:
@@ -59,10 +61,10 @@ def carry_out_shards(spec: "RunSpec", transport: "Transport", count: int, *, as_
 
 def _tell(end: "ShardEnd") -> None:
     for warning in end.warnings:
-        say(f"Caution: shard {end.shard}: {warning}", stderr=True)
+        print_line(f"Caution: shard {end.shard}: {warning}", stderr=True)
     if end.progress is not None:
         done, states = sum(end.progress.states.values()), describe_states(end.progress.states)
-        say(f"shard {end.shard}: {done:,} of {end.progress.cases:,} done: {states}", stderr=True)
+        print_line(f"shard {end.shard}: {done:,} of {end.progress.cases:,} done: {states}", stderr=True)
 
 
 @click.command()
@@ -111,22 +113,22 @@ def import_replies(file: Path, out: Path, data: Path | None) -> None:
         return
     if data is not None:
         raise UsageError("--data goes with a log of Inspect's", remedy="leave it out")
-    from medthink.runs.batches.run import take_in_output
+    from medthink.runs.batches.run import import_output
 
-    taken = take_in_output(out, file)
+    taken = import_output(out, file)
     left = f", {taken.waiting:,} still waiting" if taken.waiting else ""
-    say(f"{taken.answered:,} requests answered{left}; to continue: medthink run {out / 'plan.toml'}")
+    print_line(f"{taken.answered:,} requests answered{left}; to continue: medthink run {out / 'plan.toml'}")
 
 
 def _take_in_log(file: Path, out: Path, data: Path | None) -> None:
-    from medthink.bridges.inspect.import_log import take_in_log
+    from medthink.bridges.inspect.import_log import import_log
 
-    taken = take_in_log(file, out, data)
+    taken = import_log(file, out, data)
     if taken.run is None:
-        say(f"{taken.answers:,} answers → {out}; next: medthink score {out} --data DATA")
+        print_line(f"{taken.answers:,} answers → {out}; next: medthink score {out} --data DATA")
         return
     made = taken.run.manifest.progress
     assert made is not None
     states = ", ".join(f"{count:,} {state}" for state, count in made.states.items())
     predictions, calls = count_of(made.cases, "prediction"), count_of(sum(made.calls.values()), "call")
-    say(f"{predictions} ({states}), {calls} → {out}; next: medthink score {out}")
+    print_line(f"{predictions} ({states}), {calls} → {out}; next: medthink score {out}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import json, to_builtins
 
-from medthink.cli.output import console, plain, print_json, say, table
+from medthink.cli.output import console, plain, print_json, print_line, print_table
 from medthink.core.errors import UsageError
 from medthink.core.numbers import as_usd, count_of
 
@@ -71,7 +71,7 @@ def _write_page(trace: "Trace", rows: "list[CaseRow]", page: Path, case_number: 
             trace.case(case_number)
         raise UsageError("no case is left to show", remedy="leave out --failed or --wrong")
     write_atomic(page, [run_file(trace, rows, data).encode()])
-    say(f"Written: {page}")
+    print_line(f"Written: {page}")
 
 
 def _list(trace: "Trace", rows: "list[CaseRow]", *, as_json: bool) -> None:
@@ -107,10 +107,10 @@ def _list(trace: "Trace", rows: "list[CaseRow]", *, as_json: bool) -> None:
         for row in rows
     ]
     title = f"{trace.path}: {manifest.model} · {manifest.task} · {manifest.condition.label()}"
-    console().print(table(title, columns, lines, right=(0, len(columns) - 3, len(columns) - 2)))
-    say(f"{len(rows)} listed; medthink show {trace.path} CASE shows one in full.")
+    console().print(print_table(title, columns, lines, right=(0, len(columns) - 3, len(columns) - 2)))
+    print_line(f"{len(rows)} listed; medthink show {trace.path} CASE shows one in full.")
     if trace.doubt:
-        say(f"Right or wrong is unknown: {trace.doubt}")
+        print_line(f"Right or wrong is unknown: {trace.doubt}")
 
 
 def _show_case(trace: "Trace", case: "CaseTrace", *, as_json: bool) -> None:
@@ -123,14 +123,14 @@ def _show_case(trace: "Trace", case: "CaseTrace", *, as_json: bool) -> None:
         sample = f" · sample {row.sample}" if len(case.rows) > 1 else ""
         detail = f": {row.detail}" if row.detail else ""
         cost = as_usd(row.cost_usd, is_least=row.is_least_cost)
-        say(f"Case {case.case}{sample} · {row.state}{detail}{answer} · {count_of(row.calls, 'call')} · {cost}")
+        print_line(f"Case {case.case}{sample} · {row.state}{detail}{answer} · {count_of(row.calls, 'call')} · {cost}")
     for number, call in enumerate(case.calls, 1):
         _print_call(f"{number} of {len(case.calls)}", call)
     for prediction in case.predictions:
         _rule(f"result{f', sample {prediction.sample}' if len(case.rows) > 1 else ''}")
         click.echo(plain(_describe_result(prediction)))
     if trace.doubt:
-        say(f"\nRight or wrong is unknown: {trace.doubt}")
+        print_line(f"\nRight or wrong is unknown: {trace.doubt}")
 
 
 def _print_call(place: str, call: "CallTrace") -> None:

@@ -10,7 +10,7 @@ import click
 from msgspec import to_builtins
 
 from medthink.cli.command import HELP_FLAGS
-from medthink.cli.output import console, print_json, say, table
+from medthink.cli.output import console, print_json, print_line, print_table
 from medthink.cli.run.run import Fields, check_fields, flags_of, read_spec, read_transport
 from medthink.cli.run.run import run as run_command
 from medthink.core.errors import DataError, MedThinkError, OutsideError, PartlyFailed, UsageError, suggest
@@ -18,9 +18,9 @@ from medthink.core.jsonio import read_toml
 from medthink.core.numbers import as_usd, count_of
 
 if TYPE_CHECKING:
-    from medthink.report.runs import Entry
-    from medthink.runs.dry_run import Rehearsal
-    from medthink.runs.sweep import SweepSession, SweepSpec, SweptRun
+    from medthink.report.runs import ReportRun
+    from medthink.runs.dry_run import DryRun
+    from medthink.runs.sweep import SweepRun, SweepSession, SweepSpec
 
 _FIGURE = "overview.svg"
 
@@ -69,12 +69,12 @@ def sweep(
 
 def _carry_out(spec: "SweepSpec", *, as_json: bool) -> None:
     from medthink.cli.output import follow
-    from medthink.runs.sweep import SweepCounts, carry_out_sweep
+    from medthink.runs.sweep import SweepCounts, run_sweep
 
     counts = SweepCounts()
-    say(f"{len(spec.runs)} runs → {spec.out}", stderr=True)
+    print_line(f"{len(spec.runs)} runs → {spec.out}", stderr=True)
     with follow(spec.out, counts.total):
-        session = carry_out_sweep(spec, counts)
+        session = run_sweep(spec, counts)
     _show(spec, session, as_json=as_json)
     if session.stopped_by is not None:
         raise session.stopped_by
@@ -89,7 +89,7 @@ def _refuse_errors(session: "SweepSession") -> None:
         return
     *others, worst = sorted(told, key=lambda error: error.exit_code)
     for error in others:
-        say(str(error), stderr=True)
+        print_line(str(error), stderr=True)
     raise worst
 
 
@@ -125,29 +125,29 @@ def _show(spec: "SweepSpec", session: "SweepSession", *, as_json: bool) -> None:
     manifest = session.manifest
     shared = f"{_count_shared(spec):,} more shared"
     paid = as_usd(manifest.paid_usd, is_least=manifest.is_least_paid)
-    say(f"{count_of(manifest.calls_made, 'call')} made in all sessions, {shared}; cost: {paid}")
+    print_line(f"{count_of(manifest.calls_made, 'call')} made in all sessions, {shared}; cost: {paid}")
     for one in session.runs:
         for warning in one.session.warnings if one.session is not None else ():
-            say(f"Caution: {one.name}: {warning}", stderr=True)
-    say(f"Figure: {figure}" if figure is not None else f"No figure: {why}")
+            print_line(f"Caution: {one.name}: {warning}", stderr=True)
+    print_line(f"Figure: {figure}" if figure is not None else f"No figure: {why}")
 
 
-def _print_runs(spec: "SweepSpec", session: "SweepSession", entries: "dict[str, Entry]") -> None:
+def _print_runs(spec: "SweepSpec", session: "SweepSession", entries: "dict[str, ReportRun]") -> None:
     from medthink.cli.output import describe_states
-    from medthink.scoring.scores import percent
+    from medthink.scoring.scores import rate_text
 
     rows = []
     for one in session.runs:
         entry = entries.get(one.name)
         progress = one.session.run.manifest.progress if one.session else None
         state = "stopped by an error" if one.error else "not begun" if progress is None else ""
-        accuracy = percent(entry.accuracy) if entry is not None and entry.scores.answers else "–"
+        accuracy = rate_text(entry.accuracy) if entry is not None and entry.scores.answers else "–"
         done = f"{sum(progress.states.values()):,} of {progress.cases:,}" if progress else "–"
         rows.append((one.name, done, state or describe_states(progress.states if progress else {}), accuracy))
-    console().print(table(str(spec.out), ("run", "cases", "states", "accuracy (95 %)"), rows, right=(1,)))
+    console().print(print_table(str(spec.out), ("run", "cases", "states", "accuracy (95 %)"), rows, right=(1,)))
 
 
-def _draw(runs: list[Path], figure: Path) -> "tuple[dict[str, Entry], Path | None, str]":
+def _draw(runs: list[Path], figure: Path) -> "tuple[dict[str, ReportRun], Path | None, str]":
     """The entries of the runs that have results, by name, and the figure of the finished ones, or why there is none."""
     if not runs:
         return {}, None, "no run has results"
@@ -178,23 +178,23 @@ def _has_results(folder: Path) -> bool:
 
 
 def _count_shared(spec: "SweepSpec") -> int:
-    from medthink.runs.ledger.queries import LEDGER, Records
+    from medthink.runs.ledger.queries import LEDGER, LedgerQueries
 
     shared = 0
     for run in spec.runs:
         if (run.folder / LEDGER).is_file():
-            records = Records.open(run.folder)
+            records = LedgerQueries.open(run.folder)
             shared += records.shared_calls()
             records.close()
     return shared
 
 
 def _show_estimates(spec: "SweepSpec", *, as_json: bool) -> None:
-    from medthink.runs.calls.asking import Siblings
-    from medthink.runs.dry_run import SweepRehearsal, estimate
+    from medthink.runs.calls.asking import SharedCalls
+    from medthink.runs.dry_run import SweepDryRun, estimate
 
-    siblings = Siblings(run.folder for run in spec.runs)
-    rehearsal = SweepRehearsal(siblings)
+    siblings = SharedCalls(run.folder for run in spec.runs)
+    rehearsal = SweepDryRun(siblings)
     try:
         made = {run.name: estimate(run.spec, transport=run.transport, sweep=rehearsal) for run in spec.runs}
     finally:
@@ -207,11 +207,13 @@ def _show_estimates(spec: "SweepSpec", *, as_json: bool) -> None:
     rows = [(name, *_counted([one]), as_usd(one.cost_usd)) for name, one in made.items()]
     rows.append(("all", *_counted(list(made.values())), as_usd(total)))
     columns = ("run", "calls left", "images", "input tokens", "output tokens", "cost")
-    console().print(table(f"{spec.out}: estimated", columns, rows, right=range(1, 6)))
-    say("Identical calls of several runs are counted once, in the first of them. Hidden reasoning is not included.")
+    console().print(print_table(f"{spec.out}: estimated", columns, rows, right=range(1, 6)))
+    print_line(
+        "Identical calls of several runs are counted once, in the first of them. Hidden reasoning is not included."
+    )
 
 
-def _counted(made: "list[Rehearsal]") -> tuple[str, str, str, str]:
+def _counted(made: "list[DryRun]") -> tuple[str, str, str, str]:
     """Total calls, images and tokens of these rehearsals."""
     calls, images = sum(one.calls for one in made), sum(one.images for one in made)
     tokens = sum(one.input_tokens for one in made), sum(one.output_tokens for one in made)
@@ -219,7 +221,7 @@ def _counted(made: "list[Rehearsal]") -> tuple[str, str, str, str]:
 
 
 def _show_status(folder: Path, *, as_json: bool) -> None:
-    from medthink.cli.output import describe, describe_finished
+    from medthink.cli.output import describe_finished, progress_text
     from medthink.runs.sweep import read_sweep, read_sweep_status
 
     counts = read_sweep_status(folder)
@@ -227,8 +229,12 @@ def _show_status(folder: Path, *, as_json: bool) -> None:
         print_json(to_builtins(read_sweep(folder)) | {"live": counts.snapshot()})
         return
     state = f"running: {counts.phase}: {describe_finished(counts)}" if counts.is_running else "not running"
-    rows = [("state", state), ("runs", counts.detail or f"{len(read_sweep(folder).runs)} planned"), *describe(counts)]
-    console().print(table(str(folder), ("", ""), rows))
+    rows = [
+        ("state", state),
+        ("runs", counts.detail or f"{len(read_sweep(folder).runs)} planned"),
+        *progress_text(counts),
+    ]
+    console().print(print_table(str(folder), ("", ""), rows))
 
 
 _BLOCKS = ("models", "conditions", "runs")
@@ -315,8 +321,8 @@ def _slug(text: str) -> str:
     return _UNFIT.sub("-", text).strip("-.") or "run"
 
 
-def _read_run(name: str, fields: Fields, data: Path, out: Path, file: Path) -> "SweptRun":
-    from medthink.runs.sweep import SweptRun
+def _read_run(name: str, fields: Fields, data: Path, out: Path, file: Path) -> "SweepRun":
+    from medthink.runs.sweep import SweepRun
 
     known = {key: flag for key, flag in flags_of(run_command).items() if key not in _OF_THE_SWEEP}
     if strange := [key for key in fields if key not in known]:
@@ -331,7 +337,7 @@ def _read_run(name: str, fields: Fields, data: Path, out: Path, file: Path) -> "
         with context.scope(cleanup=False):
             flags = {key: value for key, value in context.params.items() if key not in _NOT_OF_A_RUN}
             transport = read_transport(flags)
-            return SweptRun(name=name, spec=read_spec(data, flags, needs_out=True), transport=transport)
+            return SweepRun(name=name, spec=read_spec(data, flags, needs_out=True), transport=transport)
     except (click.UsageError, UsageError) as error:
         problem = error.message if isinstance(error, click.UsageError) else error.problem
         remedy = getattr(error, "remedy", "") or "medthink run -h says what it takes"

@@ -21,7 +21,7 @@ _DICOM = "application/dicom"
 _ID_CHARS = 16
 
 
-class WantedImage(NamedTuple):
+class ListedImage(NamedTuple):
     """A file or folder named by a row, with what the row says about it."""
 
     name: str
@@ -29,7 +29,7 @@ class WantedImage(NamedTuple):
     modality: str = ""
 
 
-class TakenImage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ImportedImage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One imported image: its id and path in the benchmark, what its header says, and its perceptual hash."""
 
     id: str
@@ -48,7 +48,7 @@ class TakenImage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return found
 
 
-class Intake:
+class ImageImporter:
     """Imports images of cases from a folder into the work folder."""
 
     def __init__(self, source: Path, target: Path, *, most: int = MAX_IMAGES, most_frames: int = 1) -> None:
@@ -57,13 +57,13 @@ class Intake:
         self._most = most
         self._most_frames = most_frames
 
-    def find(self, wanted: list[WantedImage], case_name: str) -> list[WantedImage]:
+    def find(self, wanted: list[ListedImage], case_name: str) -> list[ListedImage]:
         """The files of a case: those its row names, whole folders included, else those in the folder named after it."""
         if not wanted and case_name and not case_name.startswith(".") and (self._source / case_name).is_dir():
-            wanted = [WantedImage(case_name)]
+            wanted = [ListedImage(case_name)]
         return [one._replace(name=file) for one in wanted for file in self._open_folder(one.name)]
 
-    def take(self, number: int, wanted: list[WantedImage]) -> list[TakenImage]:
+    def take(self, number: int, wanted: list[ListedImage]) -> list[ImportedImage]:
         """The images of a case, written to the work folder without repeats; DataError if one cannot be used."""
         pictures = [picture for one in wanted for picture in self._pictures(one)]
         chosen = [pictures[at] for at in evenly(len(pictures), self._most)]
@@ -81,11 +81,11 @@ class Intake:
         data = self._read(file)
         return (read_header(data, name=file).instance if sniff(data) == _DICOM else 0, file)
 
-    def _pictures(self, wanted: WantedImage) -> Iterator[tuple[bytes, TakenImage]]:
+    def _pictures(self, wanted: ListedImage) -> Iterator[tuple[bytes, ImportedImage]]:
         """The file's pictures in the form of a benchmark."""
         file = wanted.name
         data = self._read(file)
-        blank = TakenImage(id="", path="", origin=file, caption=wanted.caption, modality=wanted.modality)
+        blank = ImportedImage(id="", path="", origin=file, caption=wanted.caption, modality=wanted.modality)
         if sniff(data) != _DICOM:
             yield prepare(data, name=file).data, blank
             return
@@ -100,7 +100,7 @@ class Intake:
         for picture in read_frames(data, name=file, most=self._most_frames):
             yield _as_png(picture), about
 
-    def _write(self, number: int, data: bytes, about: TakenImage) -> TakenImage:
+    def _write(self, number: int, data: bytes, about: ImportedImage) -> ImportedImage:
         name = digest_bytes(data)[:_ID_CHARS]
         suffix = ".png" if sniff(data) == PNG else ".jpg"
         path = f"images/case{number:05d}/{name}{suffix}"

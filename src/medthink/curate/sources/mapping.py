@@ -59,7 +59,7 @@ class Mapping(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     picks: tuple[str, ...] = ()
 
 
-class Taken(msgspec.Struct, frozen=True, kw_only=True):
+class MappedRow(msgspec.Struct, frozen=True, kw_only=True):
     """What a row holds, by field, and its images' files with their captions and modalities."""
 
     texts: dict[str, str]
@@ -82,7 +82,7 @@ def read_mapping(path: Path) -> Mapping:
     return mapping
 
 
-def settle_columns(mapping: Mapping, columns: list[str], file: Path) -> dict[str, str]:
+def resolve_columns(mapping: Mapping, columns: list[str], file: Path) -> dict[str, str]:
     """The column of every field that has one: as the mapping says, else by its usual name."""
     for field, column in mapping.columns.items():
         if "{n" not in column and column not in columns:
@@ -105,14 +105,14 @@ def settle_columns(mapping: Mapping, columns: list[str], file: Path) -> dict[str
     return usual | numbered | mapping.columns
 
 
-def take(row: RawRow, columns: dict[str, str], headings: dict[str, dict[str, str]]) -> Taken:
+def map_row(row: RawRow, columns: dict[str, str], headings: dict[str, dict[str, str]]) -> MappedRow:
     """What the row holds."""
     texts = {field: as_text(row.get(column)) for field, column in columns.items() if field in _USUAL}
     for column, parts in headings.items():
         texts |= cut_at_headings(as_text(row.get(column)), parts)
     images = _numbered(row, columns.get("image")) or _listed(row.get(columns.get("images", "")))
     stated = row.get(columns.get("differential", ""))
-    return Taken(
+    return MappedRow(
         texts=texts,
         differential=tuple(map(as_text, stated)) if isinstance(stated, list) else texts.get("differential", ""),
         images=images,

@@ -12,8 +12,8 @@ from msgspec import Meta, Struct
 from medthink.core.digest import digest_file
 from medthink.core.errors import DataError
 from medthink.core.jsonio import read_toml
-from medthink.curate.ask import StageAsk, curate_prompt
-from medthink.curate.decision import StageResult, keep
+from medthink.curate.ask import StageModel, curate_prompt
+from medthink.curate.decision import StageResult, pass_case
 from medthink.curate.draft import Draft
 from medthink.curate.names import distinct_names, known_aliases, name_key, split_differential
 from medthink.curate.stage import ModelSettings, Stage
@@ -64,7 +64,7 @@ class AliasStage(Stage[AliasSettings]):
         """Ask for every name anew; what is answered is in the ledger."""
         self._asked: dict[str, asyncio.Task[tuple[str, ...]]] = {}
 
-    async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:
+    async def decide(self, draft: Draft, ask: StageModel | None) -> StageResult:
         """The draft with the names of its diagnoses."""
         options = split_differential(draft.notes.differential, draft.gold) or list(draft.case.question.options.values())
         wanted = [draft.gold] if self.settings.of == "gold" else distinct_names([draft.gold, *options])
@@ -76,11 +76,11 @@ class AliasStage(Stage[AliasSettings]):
                 names += await self._ask_once(name, ask, draft.id)
             if kept := distinct_names(names, apart_from=[name, *others]):
                 found[name] = kept
-        return keep(
+        return pass_case(
             draft.with_notes(aliases=found), reason="named" if found else "no-names", by=ask.by if ask else "rule"
         )
 
-    async def _ask_once(self, name: str, ask: StageAsk, case_id: int) -> tuple[str, ...]:
+    async def _ask_once(self, name: str, ask: StageModel, case_id: int) -> tuple[str, ...]:
         """The model's names for a diagnosis, asked for by the first case that needs them."""
         key = name_key(name)
         if key not in self._asked:
@@ -108,7 +108,7 @@ class AliasStage(Stage[AliasSettings]):
         return {name_key(name): tuple(names) for name, names in book.items()}
 
 
-async def _ask_model(name: str, ask: StageAsk, case_id: int) -> tuple[str, ...]:
+async def _ask_model(name: str, ask: StageModel, case_id: int) -> tuple[str, ...]:
     """The names that the model proposes, and then confirms."""
     known = list(known_aliases(name))
     prompt = curate_prompt(
@@ -122,7 +122,7 @@ async def _ask_model(name: str, ask: StageAsk, case_id: int) -> tuple[str, ...]:
     return await _check(name, names, ask, case_id)
 
 
-async def _check(name: str, names: tuple[str, ...], ask: StageAsk, case_id: int) -> tuple[str, ...]:
+async def _check(name: str, names: tuple[str, ...], ask: StageModel, case_id: int) -> tuple[str, ...]:
     numbered = [{"number": number, "name": one} for number, one in enumerate(names, start=1)]
     relation = object_of(number={"type": "integer"}, relation=one_of(_RELATIONS))
     prompt = curate_prompt(

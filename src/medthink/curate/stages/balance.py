@@ -10,8 +10,8 @@ from msgspec import Meta, Struct
 
 from medthink.cases.case import LETTERS
 from medthink.core.digest import seed_from
-from medthink.curate.ask import StageAsk
-from medthink.curate.decision import StageResult, drop, keep
+from medthink.curate.ask import StageModel
+from medthink.curate.decision import StageResult, drop_case, pass_case
 from medthink.curate.draft import Draft
 from medthink.curate.names import is_parent, name_key, short_form
 from medthink.curate.stage import Drafts, Stage, StageSettings
@@ -20,7 +20,7 @@ RANKS = range(len(LETTERS))
 DISTRACTORS = len(LETTERS) - 1
 
 
-class Contender(NamedTuple):
+class BalanceCase(NamedTuple):
     """A case to be balanced: the ranks its right option can have, and how far that option stands out in length."""
 
     case: int
@@ -28,7 +28,7 @@ class Contender(NamedTuple):
     gap: int
 
 
-def shorten(gold: str, distractors: Sequence[str]) -> tuple[str, list[str]]:
+def shorten_options(gold: str, distractors: Sequence[str]) -> tuple[str, list[str]]:
     """All names without brackets and trailing clauses, if they stay distinct and no distractor becomes right too."""
     names = [gold, *distractors]
     short = [short_form(name) for name in names]
@@ -68,7 +68,7 @@ def choose_distractors(
     return chosen
 
 
-def assign_ranks(contenders: Sequence[Contender]) -> dict[int, int]:
+def assign_ranks(contenders: Sequence[BalanceCase]) -> dict[int, int]:
     """A rank for each case, as even as their lists allow."""
     ranks: dict[int, int] = {}
     counts: Counter[int] = Counter()
@@ -85,7 +85,7 @@ def assign_ranks(contenders: Sequence[Contender]) -> dict[int, int]:
 
 
 def _improving_move(
-    movable: Sequence[Contender], ranks: dict[int, int], counts: Counter[int]
+    movable: Sequence[BalanceCase], ranks: dict[int, int], counts: Counter[int]
 ) -> tuple[int, int] | None:
     for one in movable:
         for rank in one.reachable:
@@ -105,9 +105,9 @@ def within_cap(counts: Sequence[int], cap: float) -> int:
         total = left
 
 
-def leave_out(contenders: Sequence[Contender], ranks: dict[int, int], cap: float) -> set[int]:
+def cases_over_cap(contenders: Sequence[BalanceCase], ranks: dict[int, int], cap: float) -> set[int]:
     """The cases to leave out so that every rank stays within the cap: those whose right option stands out most."""
-    by_rank: dict[int, list[Contender]] = {rank: [] for rank in RANKS}
+    by_rank: dict[int, list[BalanceCase]] = {rank: [] for rank in RANKS}
     for one in contenders:
         by_rank[ranks[one.case]].append(one)
     limit = within_cap([len(group) for group in by_rank.values()], cap)
@@ -118,7 +118,7 @@ def leave_out(contenders: Sequence[Contender], ranks: dict[int, int], cap: float
     return dropped
 
 
-def deal_letters(cases: Iterable[int], seed: int, dealt: Counter[str] | None = None) -> dict[int, str]:
+def assign_letters(cases: Iterable[int], seed: int, dealt: Counter[str] | None = None) -> dict[int, str]:
     """A random letter for each case, as evenly as possible: counts differ by at most one.
 
     `dealt` counts letters already given to other splits: together with those they also differ by at most one.
@@ -137,7 +137,7 @@ def deal_letters(cases: Iterable[int], seed: int, dealt: Counter[str] | None = N
     return letters
 
 
-def lay_out(case: int, gold: str, distractors: Sequence[str], letter: str, seed: int) -> dict[str, str]:
+def place_options(case: int, gold: str, distractors: Sequence[str], letter: str, seed: int) -> dict[str, str]:
     """The options by letter: the right one at its letter, the others at random."""
     rest = list(distractors)
     Random(seed_from("distractors", seed, case)).shuffle(rest)
@@ -179,34 +179,34 @@ class BalanceStage(Stage[BalanceSettings]):
         contenders = [_contender(draft.id, self._pool(draft)) for draft in drafts()]
         able = [one for one in contenders if one.reachable]
         self._ranks = assign_ranks(able)
-        self._dropped = leave_out(able, self._ranks, self.settings.rank_cap)
+        self._dropped = cases_over_cap(able, self._ranks, self.settings.rank_cap)
         kept = [one.case for one in able if one.case not in self._dropped]
-        self._letters = deal_letters(kept, self.context.seed)
+        self._letters = assign_letters(kept, self.context.seed)
         self._before = Counter(self._ranks.values())
         self._after = Counter(self._ranks[case] for case in kept)
 
-    async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:  # noqa: ARG002
+    async def decide(self, draft: Draft, ask: StageModel | None) -> StageResult:  # noqa: ARG002
         """The draft with its five options, or out."""
         pool = self._pool(draft)
         if draft.id not in self._ranks:
-            return drop("few-options", by="rule five options", detail=f"{len(pool.distractors)} distractors")
+            return drop_case("few-options", by="rule five options", detail=f"{len(pool.distractors)} distractors")
         rank = self._ranks[draft.id]
         if draft.id in self._dropped:
             detail = f"the right option would be number {rank + 1} by length once too often"
-            return drop("length-rank", by=f"rule rank_cap {self.settings.rank_cap:g}", detail=detail)
+            return drop_case("length-rank", by=f"rule rank_cap {self.settings.rank_cap:g}", detail=detail)
         chance = Random(seed_from("choice", self.context.seed, draft.id))
         chosen = choose_distractors(pool.gold, pool.distractors, pool.hard, rank=rank, chance=chance)
         letter = self._letters[draft.id]
-        options = lay_out(draft.id, pool.gold, chosen, letter, self.context.seed)
+        options = place_options(draft.id, pool.gold, chosen, letter, self.context.seed)
         made = draft.with_question(options=options).with_reference(answer=letter, answer_text=pool.gold)
-        return keep(made, reason="dealt", by="rule balance")
+        return pass_case(made, reason="dealt", by="rule balance")
 
     def _pool(self, draft: Draft) -> Pool:
         """The options to choose from, shortened if requested."""
         gold, stated = stated_options(draft)
         counts = draft.notes.marks.get("options", {}).get("hard", {})
         hardest = sorted(counts, key=lambda one: (-counts[one], one))[: self.settings.hard]
-        right, others = shorten(gold, stated) if self.settings.shorten else (gold, stated)
+        right, others = shorten_options(gold, stated) if self.settings.shorten else (gold, stated)
         renamed = dict(zip(stated, others, strict=True))
         return Pool(right, others, [renamed[one] for one in hardest if one in renamed])
 
@@ -230,14 +230,14 @@ def stated_options(draft: Draft) -> tuple[str, list[str]]:
     return gold, [name for name in dict.fromkeys(listed) if name != gold]
 
 
-def _contender(case: int, pool: Pool) -> Contender:
+def _contender(case: int, pool: Pool) -> BalanceCase:
     reachable = reachable_ranks(pool.gold, pool.distractors, pool.hard) if len(pool.distractors) >= DISTRACTORS else ()
     lengths = sorted(map(len, pool.distractors))
     middle = lengths[len(lengths) // 2] if lengths else 0
-    return Contender(case, reachable, abs(len(pool.gold) - middle))
+    return BalanceCase(case, reachable, abs(len(pool.gold) - middle))
 
 
-def gold_rank(draft: Draft) -> int:
+def answer_length_rank(draft: Draft) -> int:
     """The length rank of the right option among the five."""
     answer = draft.case.reference.answer_text
     return length_rank(answer, [text for text in draft.case.question.options.values() if text != answer])

@@ -14,10 +14,10 @@ from msgspec import Meta
 
 from medthink.cases.sections import split_discussion
 from medthink.core.numbers import as_percent
-from medthink.curate.ask import StageAsk, curate_prompt
-from medthink.curate.decision import Quote, StageResult, keep, leave_open
+from medthink.curate.ask import StageModel, curate_prompt
+from medthink.curate.decision import Quote, StageResult, hold_case, pass_case
 from medthink.curate.draft import DISCUSSION, Draft
-from medthink.curate.mentions import SoughtName, SpelledText, strong_mentions
+from medthink.curate.mentions import SpelledText, TargetName, strong_mentions
 from medthink.curate.names import core_words, head_of, is_parent, name_key, short_form, split_differential
 from medthink.curate.stage import ModelSettings, Stage
 from medthink.workflow.ask import Unanswered
@@ -91,7 +91,7 @@ def _mentions(
     spelled = SpelledText(text)
     for name in (*dropped, *options):
         others = [other for other in (*dropped, *options) if other != name]
-        sought = SoughtName.of(name, aliases=aliases.get(name, ()), others=others)
+        sought = TargetName.of(name, aliases=aliases.get(name, ()), others=others)
         for mention in strong_mentions(spelled, sought):
             yield from (
                 (name, at) for at, span in enumerate(spans) if span.start < mention.end and mention.start < span.end
@@ -180,12 +180,12 @@ class DiscussionStage(Stage[DiscussionSettings]):
     name = "discussion"
     settings_type = DiscussionSettings
 
-    async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:
+    async def decide(self, draft: Draft, ask: StageModel | None) -> StageResult:
         """Remove what names a dropped diagnosis, and with a model what is about one."""
         read = _read(draft)
         if not read.text.strip() or not read.names.sought:
             reason = "no-discussion" if not read.text.strip() else "nothing-dropped"
-            return keep(_marked(draft, read.text, 0), reason=reason, by="rule", detail=_close(read.names))
+            return pass_case(_marked(draft, read.text, 0), reason=reason, by="rule", detail=_close(read.names))
         removed = read.named
         if ask is not None:
             removed = removed | await _ask_for_more(draft, read, ask)
@@ -199,13 +199,13 @@ class DiscussionStage(Stage[DiscussionSettings]):
         detail = _told(read, removed)
         if share > self.settings.most_removed:
             detail = f"{as_percent(share, 0)} of the sentences would be removed; {detail}"
-            return leave_open("much-removed", by=by, detail=detail, proposal="prune", evidence=quotes)
+            return hold_case("much-removed", by=by, detail=detail, proposal="prune", evidence=quotes)
         left = _names_left(draft, read, pruned)
         if left or _is_touched(read, removed, pruned):
             detail = f"still named: {', '.join(left)}" if left else "a sentence that should stay would change"
-            return leave_open("not-verified", by=by, detail=detail, proposal="prune", evidence=quotes)
+            return hold_case("not-verified", by=by, detail=detail, proposal="prune", evidence=quotes)
         made = _marked(draft.with_reference(discussion=pruned), pruned, len(removed))
-        return keep(made, reason="pruned" if removed else "names-none", by=by, detail=detail, evidence=quotes)
+        return pass_case(made, reason="pruned" if removed else "names-none", by=by, detail=detail, evidence=quotes)
 
     def agree(self, draft: Draft, ruling: str) -> Draft:
         """The text unchanged if a person says so, else without the sentences that name a dropped diagnosis."""
@@ -222,7 +222,7 @@ class DiscussionStage(Stage[DiscussionSettings]):
         return ("passages of discussions about dropped diagnoses that do not name them: no model was asked",)
 
 
-async def _ask_for_more(draft: Draft, read: ReadDiscussion, ask: StageAsk) -> set[int]:
+async def _ask_for_more(draft: Draft, read: ReadDiscussion, ask: StageModel) -> set[int]:
     """Sentences that are about a dropped diagnosis without naming it."""
     numbered = [{"number": number, "text": sentence.text} for number, sentence in enumerate(read.sentences)]
     prompt = curate_prompt(

@@ -19,17 +19,17 @@ from medthink.cases.files.export import export_benchmark
 from medthink.cases.files.layout import find_tables
 from medthink.cases.files.rows import row_from_case
 from medthink.cases.images.stores import FolderImages
-from medthink.cases.statistics import describe
+from medthink.cases.statistics import compute_statistics
 from medthink.core.errors import DataError, Declined
 from medthink.core.files import write_atomic
 from medthink.core.jsonio import encode_json, write_json
 from medthink.core.numbers import as_rate
-from medthink.curate.ask import StageAsk
+from medthink.curate.ask import StageModel
 from medthink.curate.data_card import HIDDEN, CardFacts, draw_funnel, write_card
-from medthink.curate.decision import StageResult, keep
+from medthink.curate.decision import StageResult, pass_case
 from medthink.curate.draft import Draft
 from medthink.curate.plan import StageSummary, WorkFolder
-from medthink.curate.review import Rulings
+from medthink.curate.review import HumanDecisions
 from medthink.curate.stage import Drafts, Stage, StageSettings
 from medthink.curate.stages.textonly import FEWEST_FOR_GUESSERS
 from medthink.stats.estimate import Estimate
@@ -59,12 +59,12 @@ class ExportStage(Stage[ExportSettings]):
         self._sources: Counter[str] = Counter()
         self._told: Counter[str] = Counter()
 
-    async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:  # noqa: ARG002
+    async def decide(self, draft: Draft, ask: StageModel | None) -> StageResult:  # noqa: ARG002
         """Every case goes in; its notes stay behind."""
         self._licences[draft.notes.licence] += 1
         self._sources[draft.notes.source] += 1
         self._told["captions"] += bool(draft.notes.marks.get("leaks", {}).get("captions"))
-        return keep(draft, by="rule export")
+        return pass_case(draft, by="rule export")
 
     def finish(self, drafts: Drafts) -> None:
         """Write, check, describe."""
@@ -99,7 +99,7 @@ class ExportStage(Stage[ExportSettings]):
 
         work = WorkFolder(self.context.work)
         stages = list(work.read_summaries().values())
-        statistics = describe(benchmark)
+        statistics = compute_statistics(benchmark)
         checked = check_benchmark(benchmark)
         draw_statistics(statistics, out / "statistics.svg")
         if stages:
@@ -113,7 +113,7 @@ class ExportStage(Stage[ExportSettings]):
             sources=dict(self._sources.most_common(_LONGEST_LIST)),
             probes=_probe(benchmark),
             problems=checked.counts,
-            errors=Rulings.read(work.review).errors(),
+            errors=HumanDecisions.read(work.review).errors(),
             notes=self._notes(),
             fingerprint=benchmark.fingerprint(),
         )
@@ -135,7 +135,7 @@ class ExportStage(Stage[ExportSettings]):
     def inputs(self) -> Any:
         """The card describes every stage and what people checked."""
         work = WorkFolder(self.context.work)
-        checks = [(one.stage, one.checked, one.wrong) for one in Rulings.read(work.review).errors()]
+        checks = [(one.stage, one.checked, one.wrong) for one in HumanDecisions.read(work.review).errors()]
         return [[one.key for one in work.read_summaries().values() if one.stage != self.name], checks]
 
 

@@ -19,10 +19,10 @@ from msgspec import Meta
 
 from medthink.cases.icd import category_title, clinical_tree, icd_problems, is_category, labels_of, who_tree
 from medthink.core.errors import DataError
-from medthink.curate.ask import StageAsk, curate_prompt
-from medthink.curate.decision import StageResult, find_quote, keep, leave_open
+from medthink.curate.ask import StageModel, curate_prompt
+from medthink.curate.decision import StageResult, find_quote, hold_case, pass_case
 from medthink.curate.draft import Draft
-from medthink.curate.names import QUALIFIERS, head_of, other_names, without_brackets, words_of
+from medthink.curate.names import QUALIFIERS, head_of, name_words, other_names, without_brackets
 from medthink.curate.stage import ModelSettings, Stage
 from medthink.workflow.forms import TEXT, ReplyForm, one_of
 
@@ -64,7 +64,7 @@ def listed_categories(names: Sequence[str]) -> list[TableHit]:
     """The categories of every table entry that occurs in one of the names, longer entries first."""
     hits: dict[str, TableHit] = {}
     for name in names:
-        words = words_of(name)
+        words = name_words(name)
         for start, first in enumerate(words):
             for entry, category in _entries().get(first, ()):
                 if tuple(words[start : start + len(entry)]) == entry:
@@ -121,13 +121,13 @@ def _entries() -> dict[str, list[tuple[tuple[str, ...], str]]]:
     entries: dict[str, list[tuple[tuple[str, ...], str]]] = {}
     for category, *names in groups:
         for name in names:
-            words = tuple(words_of(name))
+            words = tuple(name_words(name))
             entries.setdefault(words[0], []).append((words, category))
     return entries
 
 
 def _padded(text: str) -> str:
-    return f" {' '.join(words_of(text))} "
+    return f" {' '.join(name_words(text))} "
 
 
 def _longest(phrases: tuple[str, ...], texts: list[str]) -> int:
@@ -241,7 +241,7 @@ def _is_too_fine(code: str) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def _spell(name: str) -> str:
-    return " ".join(word for word in words_of(name) if word not in _EMPTY)
+    return " ".join(word for word in name_words(name) if word not in _EMPTY)
 
 
 CandidateSource = Literal["same term", "names", "tumours", "terms"]
@@ -264,7 +264,7 @@ class IcdCandidate(NamedTuple):
     source: CandidateSource
 
 
-class Coding(NamedTuple):
+class IcdCandidates(NamedTuple):
     """At most twenty candidates, the likeliest first, and the one the rules are sure of, if any, with the rule."""
 
     candidates: tuple[IcdCandidate, ...]
@@ -272,7 +272,7 @@ class Coding(NamedTuple):
     rule: str
 
 
-def find_coding(diagnosis: str, *, aliases: Iterable[str] = (), context: str = "") -> Coding:
+def find_icd_candidates(diagnosis: str, *, aliases: Iterable[str] = (), context: str = "") -> IcdCandidates:
     """The candidates for a diagnosis; `context` may name the site of a tumour."""
     names = list(dict.fromkeys((diagnosis, without_brackets(diagnosis), head_of(diagnosis), *other_names(diagnosis))))
     terms = term_index().search(names, MOST)
@@ -281,7 +281,7 @@ def find_coding(diagnosis: str, *, aliases: Iterable[str] = (), context: str = "
     sure = {rule: category for rule, category in _sure(diagnosis, terms).items() if category}
     # If two rules are sure of different categories, neither is certain.
     rule = next(iter(sure), "") if len(set(sure.values())) == 1 else ""
-    return Coding(tuple(candidates), sure.get(rule, ""), rule)
+    return IcdCandidates(tuple(candidates), sure.get(rule, ""), rule)
 
 
 def _merge(terms: Sequence[FoundTerm], listed: list[TableHit], tumours: list[TableHit]) -> list[IcdCandidate]:
@@ -313,7 +313,7 @@ def _whole_name(diagnosis: str) -> str:
     head = head_of(diagnosis)
     hits = listed_categories([head])
     longest = [hit for hit in hits if hit.words == hits[0].words]
-    telling = [word for word in words_of(head) if word not in QUALIFIERS | _TAILS]
+    telling = [word for word in name_words(head) if word not in QUALIFIERS | _TAILS]
     is_whole = bool(hits) and hits[0].words >= len(telling)
     return _only({hit.category for hit in longest}) if is_whole else ""
 
@@ -347,21 +347,25 @@ class IcdStage(Stage[IcdSettings]):
     name = "icd"
     settings_type = IcdSettings
 
-    async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:
+    async def decide(self, draft: Draft, ask: StageModel | None) -> StageResult:
         """Keep labels that are consistent; otherwise code the diagnosis."""
         reference = draft.case.reference
         if not icd_problems(reference.icd_chapter, reference.icd_block, reference.icd_category):
-            return keep(draft, reason="had-labels", by="rule the labels agree")
-        coding = find_coding(draft.gold, aliases=draft.notes.aliases.get(draft.gold, ()), context=reference.findings)
+            return pass_case(draft, reason="had-labels", by="rule the labels agree")
+        coding = find_icd_candidates(
+            draft.gold, aliases=draft.notes.aliases.get(draft.gold, ()), context=reference.findings
+        )
         if coding.settled:
             return self._label(draft, coding.settled, reason="coded", by=f"rule {coding.rule}")
         if ask is not None:
             return await self._ask(draft, coding, ask)
         if self.settings.uncoded == "hold":
-            return leave_open("uncoded", by="rule no table has it", proposal=_first(coding), detail=_told(coding))
-        return keep(_with_candidates(draft, coding), reason="uncoded", by="rule no table has it", detail=_told(coding))
+            return hold_case("uncoded", by="rule no table has it", proposal=_first(coding), detail=_told(coding))
+        return pass_case(
+            _with_candidates(draft, coding), reason="uncoded", by="rule no table has it", detail=_told(coding)
+        )
 
-    async def _ask(self, draft: Draft, coding: Coding, ask: StageAsk) -> StageResult:
+    async def _ask(self, draft: Draft, coding: IcdCandidates, ask: StageModel) -> StageResult:
         codes = [candidate.category for candidate in coding.candidates]
         prompt = curate_prompt(
             "icd",
@@ -381,13 +385,13 @@ class IcdStage(Stage[IcdSettings]):
         if reply.choice == _NONE and is_category(other):
             return self._label(draft, other, reason="coded-otherwise", by=ask.by)
         detail = f"{reply.choice}; {_told(coding)}"
-        return leave_open("uncoded", by=ask.by, proposal=_first(coding), detail=detail)
+        return hold_case("uncoded", by=ask.by, proposal=_first(coding), detail=detail)
 
     def _label(self, draft: Draft, category: str, *, reason: str, by: str) -> StageResult:
         quote = find_quote(draft, "correct_answer_text", draft.gold) or find_quote(
             draft, "curation.diagnosis", draft.gold
         )
-        return keep(_labelled(draft, category), reason=reason, by=by, evidence=[quote] if quote else [])
+        return pass_case(_labelled(draft, category), reason=reason, by=by, evidence=[quote] if quote else [])
 
     def agree(self, draft: Draft, ruling: str) -> Draft:
         """The draft with the category that a person chose, or unchanged if they chose none."""
@@ -415,15 +419,15 @@ def _labelled(draft: Draft, category: str) -> Draft:
     return draft.with_reference(icd_chapter=labels.chapter, icd_block=labels.block, icd_category=labels.category)
 
 
-def _with_candidates(draft: Draft, coding: Coding) -> Draft:
+def _with_candidates(draft: Draft, coding: IcdCandidates) -> Draft:
     return draft.with_mark("icd", {"candidates": [candidate.category for candidate in coding.candidates]})
 
 
-def _first(coding: Coding) -> str:
+def _first(coding: IcdCandidates) -> str:
     return coding.candidates[0].category if coding.candidates else ""
 
 
-def _told(coding: Coding) -> str:
+def _told(coding: IcdCandidates) -> str:
     listed = [f"{one.category} {category_title(one.category)}" for one in coding.candidates[:5]]
     return f"likeliest: {'; '.join(listed)}" if listed else "no candidate"
 

@@ -16,11 +16,11 @@ from medthink.core.errors import DataError
 from medthink.core.jsonio import read_json
 from medthink.core.markup import one_line
 from medthink.core.tables import read_raw
-from medthink.curate.ask import StageAsk
-from medthink.curate.decision import StageResult, drop, keep, leave_open
+from medthink.curate.ask import StageModel
+from medthink.curate.decision import StageResult, drop_case, hold_case, pass_case
 from medthink.curate.draft import Draft, Notes, blank_draft
-from medthink.curate.sources.images import Intake, TakenImage, WantedImage
-from medthink.curate.sources.mapping import Mapping, RawRow, Taken, as_text, read_mapping, settle_columns, take
+from medthink.curate.sources.images import ImageImporter, ImportedImage, ListedImage
+from medthink.curate.sources.mapping import MappedRow, Mapping, RawRow, as_text, map_row, read_mapping, resolve_columns
 from medthink.curate.stage import Stage, StageSettings
 
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".xlsx")
@@ -68,9 +68,9 @@ class IngestStage(Stage[IngestSettings]):
         return self.context.path(self.settings.images) if self.settings.images else self._table.parent
 
     @cached_property
-    def _intake(self) -> Intake:
+    def _intake(self) -> ImageImporter:
         settings = self.settings
-        return Intake(self._folder, self.context.folder, most=settings.most_images, most_frames=settings.frames)
+        return ImageImporter(self._folder, self.context.folder, most=settings.most_images, most_frames=settings.frames)
 
     @cached_property
     def _mapping(self) -> Mapping:
@@ -81,7 +81,7 @@ class IngestStage(Stage[IngestSettings]):
         first = next(_read_rows(self._table), None)
         if first is None:
             raise DataError("no case in the table", file=self._table, remedy="is this the right file?")
-        return settle_columns(self._mapping, list(first), self._table)
+        return resolve_columns(self._mapping, list(first), self._table)
 
     @cached_property
     def _numbers(self) -> list[int]:
@@ -96,30 +96,30 @@ class IngestStage(Stage[IngestSettings]):
         for number, row in zip(self._numbers, _read_rows(self._table), strict=True):
             yield blank_draft(number, Notes(raw=row))
 
-    async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:  # noqa: ARG002
+    async def decide(self, draft: Draft, ask: StageModel | None) -> StageResult:  # noqa: ARG002
         """Take what the mapping says; a case without history, diagnosis or images is left out."""
         taken = self._take(draft)
         for field in ("history", "diagnosis"):
             if not taken.texts.get(field):
-                return drop(f"no-{field}", by="rule no empty field", detail=f"the row has no {field}")
+                return drop_case(f"no-{field}", by="rule no empty field", detail=f"the row has no {field}")
         try:
             images = self._take_images(draft, taken)
         except DataError as error:
-            return leave_open("image-unreadable", by="rule every image opens", detail=f"{error.file}: {error.problem}")
+            return hold_case("image-unreadable", by="rule every image opens", detail=f"{error.file}: {error.problem}")
         burned = ", ".join(image.origin for image in images if image.is_burned_in)
         if self.settings.burned_in == "drop":
             images = [image for image in images if not image.is_burned_in]
         if len(images) < self.settings.fewest_images:
             reason = "few-images" if images else "no-image"
-            return drop(reason, by="rule fewest_images", detail=f"{len(images)} images")
+            return drop_case(reason, by="rule fewest_images", detail=f"{len(images)} images")
         if burned and self.settings.burned_in == "review":
             detail = f"the header says that text is burned in: {burned}"
-            return leave_open("burned-in-annotation", by="rule BurnedInAnnotation", detail=detail)
+            return hold_case("burned-in-annotation", by="rule BurnedInAnnotation", detail=detail)
         if self.settings.needs_licence and not self._licence(taken):
-            return leave_open("no-licence", by="rule licence", detail="name it in `value`, such as CC BY 4.0")
+            return hold_case("no-licence", by="rule licence", detail="name it in `value`, such as CC BY 4.0")
         if several := _SEVERAL.search(taken.texts["history"]):
-            return leave_open("several-patients", by="rule several patients", detail=one_line(several[0], 200))
-        return keep(self._fill(draft, taken, images), reason="read")
+            return hold_case("several-patients", by="rule several patients", detail=one_line(several[0], 200))
+        return pass_case(self._fill(draft, taken, images), reason="read")
 
     def agree(self, draft: Draft, ruling: str) -> Draft:
         """The case with all of its images, under the licence a person gives if it states none."""
@@ -127,20 +127,20 @@ class IngestStage(Stage[IngestSettings]):
         made = self._fill(draft, taken, self._take_images(draft, taken))
         return made if made.notes.licence else made.with_notes(licence=ruling)
 
-    def _licence(self, taken: Taken) -> str:
+    def _licence(self, taken: MappedRow) -> str:
         return taken.texts.get("licence") or self.settings.licence
 
-    def _take(self, draft: Draft) -> Taken:
-        return take(draft.notes.raw, self._columns, self._mapping.headings)
+    def _take(self, draft: Draft) -> MappedRow:
+        return map_row(draft.notes.raw, self._columns, self._mapping.headings)
 
-    def _take_images(self, draft: Draft, taken: Taken) -> list[TakenImage]:
+    def _take_images(self, draft: Draft, taken: MappedRow) -> list[ImportedImage]:
         wanted = [
-            WantedImage(name, caption, modality if modality in MODALITIES else "")
+            ListedImage(name, caption, modality if modality in MODALITIES else "")
             for name, caption, modality in zip(taken.images, taken.captions, taken.modalities, strict=True)
         ]
         return self._intake.take(draft.id, self._intake.find(wanted, taken.texts.get("id", "")))
 
-    def _fill(self, draft: Draft, taken: Taken, images: list[TakenImage]) -> Draft:
+    def _fill(self, draft: Draft, taken: MappedRow, images: list[ImportedImage]) -> Draft:
         texts = taken.texts
         diagnosis = _CITATION.sub("", texts["diagnosis"]).strip()
         notes = Notes(
@@ -162,7 +162,7 @@ class IngestStage(Stage[IngestSettings]):
             answer_text=diagnosis,
         )
 
-    def _marks(self, draft: Draft, images: list[TakenImage]) -> dict[str, Any]:
+    def _marks(self, draft: Draft, images: list[ImportedImage]) -> dict[str, Any]:
         """What later stages need to know: where each image comes from, and what models answered."""
         picks = [as_text(draft.notes.raw.get(column)) for column in self._mapping.picks]
         found = {"images": [one.plain() for one in images], "picks": [pick for pick in picks if pick]}

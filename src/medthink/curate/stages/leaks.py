@@ -18,12 +18,12 @@ from rapidfuzz.distance import LCSseq
 from medthink.cases.case import Image
 from medthink.cases.images.content import decode, flatten
 from medthink.core.errors import DataError, UsageError
-from medthink.curate.ask import StageAsk, curate_prompt
-from medthink.curate.decision import Quote, StageResult, drop, find_quote, keep, leave_open
+from medthink.curate.ask import StageModel, curate_prompt
+from medthink.curate.decision import Quote, StageResult, drop_case, find_quote, hold_case, pass_case
 from medthink.curate.draft import HISTORY, Draft
 from medthink.curate.mentions import (
-    SoughtName,
     SpelledText,
+    TargetName,
     TextMention,
     WordFrequency,
     options_of,
@@ -184,14 +184,16 @@ class LeakStage(Stage[LeakSettings]):
     def _reader(self) -> BurnedInReader:
         return BurnedInReader()
 
-    async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:
+    async def decide(self, draft: Draft, ask: StageModel | None) -> StageResult:
         """The history first, then what else a model would see."""
         target = target_of(draft)
         history = SpelledText(draft.case.question.history)
         strong = strong_mentions(history, target)
         telling = [one for one in strong if one.level != "negated"]
         if telling:
-            return drop(f"leak-{telling[0].level}", by=f"rule {telling[0].rule}", evidence=_quotes(history, telling))
+            return drop_case(
+                f"leak-{telling[0].level}", by=f"rule {telling[0].rule}", evidence=_quotes(history, telling)
+            )
         suspects = suspect_mentions(history, target, self._frequency)
         if ask is not None:
             result = await self._ask(draft, ask, [*strong, *suspects])
@@ -199,19 +201,19 @@ class LeakStage(Stage[LeakSettings]):
             result = _without_model(history, strong, suspects)
         return result or self._look_further(draft, target)
 
-    def _look_further(self, draft: Draft, target: SoughtName) -> StageResult:
+    def _look_further(self, draft: Draft, target: TargetName) -> StageResult:
         """Everything except the history: file names, pictures, what may identify a person."""
         if named := [image.path for image in draft.case.question.images if _names(image.path, target)]:
-            return leave_open("leak-file-name", by="rule file name", detail=", ".join(named))
+            return hold_case("leak-file-name", by="rule file name", detail=", ".join(named))
         history = draft.case.question.history
         personal = find_identifiers(history) if self.settings.identifiers else []
         if personal:
             quotes = [Quote(HISTORY, one.start, one.end, history[one.start : one.end]) for one in personal]
             kinds = ", ".join(dict.fromkeys(one.kind for one in personal))
-            return leave_open("identifier", by="rule identifiers", detail=kinds, evidence=quotes)
+            return hold_case("identifier", by="rule identifiers", detail=kinds, evidence=quotes)
         return self._look_into_images(self._note_captions(draft, target))
 
-    def _note_captions(self, draft: Draft, target: SoughtName) -> Draft:
+    def _note_captions(self, draft: Draft, target: TargetName) -> Draft:
         """The draft with a note of the captions that name the diagnosis."""
         images = zip(draft.case.question.images, draft.case.reference.images, strict=True)
         slots = [image.slot for image, known in images if _names(known.caption, target)]
@@ -219,20 +221,20 @@ class LeakStage(Stage[LeakSettings]):
 
     def _look_into_images(self, draft: Draft) -> StageResult:
         if not self.settings.ocr:
-            return keep(draft)
+            return pass_case(draft)
         try:
             told = {image.slot: texts for image in draft.case.question.images if (texts := self._telling(image, draft))}
         except DataError as error:
-            return leave_open("image-unreadable", by="rule ocr", detail=f"{error.file}: {error.problem}")
+            return hold_case("image-unreadable", by="rule ocr", detail=f"{error.file}: {error.problem}")
         if not told:
-            return keep(draft)
+            return pass_case(draft)
         detail = "; ".join(f"image {slot}: {' | '.join(texts)}" for slot, texts in told.items())
         rest = [slot for slot in range(1, len(draft.case.question.images) + 1) if slot not in told]
         if self.settings.in_images == "review":
-            return leave_open("leak-in-image", by="rule ocr", detail=detail)
+            return hold_case("leak-in-image", by="rule ocr", detail=detail)
         if self.settings.in_images == "drop-case" or not rest:
-            return drop("leak-in-image", by="rule ocr", detail=detail)
-        return keep(without_images(draft, told.keys()), reason="image-dropped", by="rule ocr", detail=detail)
+            return drop_case("leak-in-image", by="rule ocr", detail=detail)
+        return pass_case(without_images(draft, told.keys()), reason="image-dropped", by="rule ocr", detail=detail)
 
     def _telling(self, image: Image, draft: Draft) -> list[str]:
         """The texts of an image that contain a name of the diagnosis."""
@@ -240,7 +242,7 @@ class LeakStage(Stage[LeakSettings]):
         names = [draft.gold, *draft.notes.aliases.get(draft.gold, ())]
         return list(dict.fromkeys(text for name in names for text in find_written(name, texts)))
 
-    async def _ask(self, draft: Draft, ask: StageAsk, found: list[TextMention]) -> StageResult | None:
+    async def _ask(self, draft: Draft, ask: StageModel, found: list[TextMention]) -> StageResult | None:
         """What the model finds; every passage must occur verbatim in the history."""
         history = draft.case.question.history
         doubtful = [{"quote": history[one.start : one.end], "kind": "unsure"} for one in found]
@@ -259,9 +261,9 @@ class LeakStage(Stage[LeakSettings]):
         telling = [one for one in passages if one.kind in _LEVELS]
         if telling:
             level = max(_LEVELS[one.kind] for one in telling)
-            return drop(f"leak-{level}", by=ask.by, evidence=evidence)
+            return drop_case(f"leak-{level}", by=ask.by, evidence=evidence)
         if passages:
-            return leave_open(f"leak-{passages[0].kind}", by=ask.by, evidence=evidence)
+            return hold_case(f"leak-{passages[0].kind}", by=ask.by, evidence=evidence)
         return None
 
     def not_covered(self) -> tuple[str, ...]:
@@ -274,11 +276,11 @@ class LeakStage(Stage[LeakSettings]):
         return tuple(missing)
 
 
-def target_of(draft: Draft) -> SoughtName:
+def target_of(draft: Draft) -> TargetName:
     """What to look for in the texts of a case."""
     listed = draft.notes.candidates or tuple(draft.case.question.options.values())
     options = listed or tuple(split_differential(draft.notes.differential, draft.gold))
-    return SoughtName.of(draft.gold, aliases=_aliases(draft), others=options_of(options, draft.gold))
+    return TargetName.of(draft.gold, aliases=_aliases(draft), others=options_of(options, draft.gold))
 
 
 def without_images(draft: Draft, slots: Any) -> Draft:
@@ -298,7 +300,7 @@ def _aliases(draft: Draft) -> Iterator[str]:
         yield from draft.notes.aliases.get(name, ())
 
 
-def _names(text: str, target: SoughtName) -> bool:
+def _names(text: str, target: TargetName) -> bool:
     return any(one.level != "negated" for one in strong_mentions(SpelledText(text), target))
 
 
@@ -306,7 +308,7 @@ def _without_model(history: SpelledText, strong: list[TextMention], suspects: li
     """What rules alone leave open; None where they find nothing."""
     for reason, found in (("leak-negated", strong), ("leak-suspect", suspects)):
         if found:
-            return leave_open(reason, by=f"rule {found[0].rule}", evidence=_quotes(history, found))
+            return hold_case(reason, by=f"rule {found[0].rule}", evidence=_quotes(history, found))
     return None
 
 

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from medthink.cases.case import MODALITIES, ImageReference
 from medthink.core.errors import DataError
-from medthink.curate.ask import StageAsk, curate_prompt
-from medthink.curate.decision import Quote, StageResult, keep, leave_open
+from medthink.curate.ask import StageModel, curate_prompt
+from medthink.curate.decision import Quote, StageResult, hold_case, pass_case
 from medthink.curate.draft import Draft
 from medthink.curate.stage import ModelSettings, Stage
 from medthink.workflow.forms import ReplyForm, one_of
@@ -170,7 +170,7 @@ class ModalityStage(Stage[ModalitySettings]):
     name = "modality"
     settings_type = ModalitySettings
 
-    async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:
+    async def decide(self, draft: Draft, ask: StageModel | None) -> StageResult:
         """Label every image; a case with one that cannot be labelled is left open."""
         settled = _settle(draft)
         if self.settings.siblings:
@@ -182,7 +182,7 @@ class ModalityStage(Stage[ModalitySettings]):
         quotes = [one.quote for one in found.values() if one.quote is not None]
         if len(found) < len(settled):
             missing = [slot for slot in settled if slot not in found]
-            return leave_open(
+            return hold_case(
                 "modality-unknown",
                 by=ask.by if ask else "rule caption",
                 detail=f"no modality found for image slots {', '.join(map(str, missing))}",
@@ -190,9 +190,9 @@ class ModalityStage(Stage[ModalitySettings]):
                 evidence=quotes,
             )
         by = ", ".join(sorted({one.by for one in found.values()})) or "rule no image"
-        return keep(_labelled(draft, found), reason="labelled" if found else "no-image", by=by, evidence=quotes)
+        return pass_case(_labelled(draft, found), reason="labelled" if found else "no-image", by=by, evidence=quotes)
 
-    async def _ask(self, draft: Draft, place: int, ask: StageAsk) -> SettledModality | None:
+    async def _ask(self, draft: Draft, place: int, ask: StageModel) -> SettledModality | None:
         image, caption = draft.case.question.images[place], draft.case.reference.images[place].caption
         prompt = curate_prompt(
             "modality",

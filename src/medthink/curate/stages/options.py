@@ -11,10 +11,10 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from medthink.curate.ask import StageAsk, curate_prompt
-from medthink.curate.decision import StageResult, drop, find_quote, keep, leave_open
+from medthink.curate.ask import StageModel, curate_prompt
+from medthink.curate.decision import StageResult, drop_case, find_quote, hold_case, pass_case
 from medthink.curate.draft import Draft
-from medthink.curate.names import is_parent, match_gold, name_key, split_differential
+from medthink.curate.names import is_parent, match_answer, name_key, split_differential
 from medthink.curate.stage import ModelSettings, Stage
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.forms import ReplyForm, list_of, object_of, one_of
@@ -50,14 +50,14 @@ class OptionStage(Stage[OptionSettings]):
     name = "options"
     settings_type = OptionSettings
 
-    async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:
+    async def decide(self, draft: Draft, ask: StageModel | None) -> StageResult:
         """Find the right diagnosis, then its distractors."""
         items = _items(draft)
-        match = match_gold(draft.gold, items)
+        match = match_answer(draft.gold, items)
         if match is None and not self.settings.add_gold and ask is None:
-            return leave_open("gold-missing", by="rule gold", proposal=_ADD, detail=f"the list: {'; '.join(items)}")
+            return hold_case("gold-missing", by="rule gold", proposal=_ADD, detail=f"the list: {'; '.join(items)}")
         if match is not None and not match.is_certain and ask is None:
-            return leave_open("gold-proposed", by=f"rule {match.by}", proposal=match.item, detail=f"gold: {draft.gold}")
+            return hold_case("gold-proposed", by=f"rule {match.by}", proposal=match.item, detail=f"gold: {draft.gold}")
         gold = match.item if match is not None and match.is_certain else draft.gold
         distractors, parents = _apart(gold, items)
         by = f"rule {match.by}" if match is not None and match.is_certain else "rule add_gold"
@@ -65,7 +65,7 @@ class OptionStage(Stage[OptionSettings]):
             distractors, doubts = await self._ask(draft, gold, distractors, ask)
             by = f"{by}, {ask.by}"
             if doubts:
-                return leave_open("distractor-doubtful", by=ask.by, detail="; ".join(doubts))
+                return hold_case("distractor-doubtful", by=ask.by, detail="; ".join(doubts))
         return self._settle(draft, gold, distractors, parents, by)
 
     def agree(self, draft: Draft, ruling: str) -> Draft:
@@ -82,9 +82,9 @@ class OptionStage(Stage[OptionSettings]):
         if len(distractors) < FEWEST_DISTRACTORS:
             detail = f"{len(distractors)} distractors: {'; '.join(distractors)}" + (f"; {left_out}" if parents else "")
             is_enough = len(distractors) + len(parents) >= FEWEST_DISTRACTORS
-            return drop("parent-of-gold" if is_enough else "few-options", by=by, detail=detail, evidence=evidence)
+            return drop_case("parent-of-gold" if is_enough else "few-options", by=by, detail=detail, evidence=evidence)
         made = self._with_options(draft, gold, distractors)
-        return keep(made, reason="resolved", by=by, detail=left_out, evidence=evidence)
+        return pass_case(made, reason="resolved", by=by, detail=left_out, evidence=evidence)
 
     def _with_options(self, draft: Draft, gold: str, distractors: list[str]) -> Draft:
         own = draft.notes.marks.get("ingest", {}).get("picks", [])
@@ -110,7 +110,9 @@ class OptionStage(Stage[OptionSettings]):
                     picks.setdefault(one.case, Counter())[options[one.prediction]] += 1
         return picks
 
-    async def _ask(self, draft: Draft, gold: str, distractors: list[str], ask: StageAsk) -> tuple[list[str], list[str]]:
+    async def _ask(
+        self, draft: Draft, gold: str, distractors: list[str], ask: StageModel
+    ) -> tuple[list[str], list[str]]:
         """The distractors that the model calls different, and those it is unsure of."""
         numbered = [{"number": number, "name": name} for number, name in enumerate(distractors, start=1)]
         prompt = curate_prompt(

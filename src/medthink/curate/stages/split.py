@@ -15,15 +15,22 @@ from msgspec import Meta
 from numpy.typing import NDArray
 
 from medthink.cases.case import LETTERS, Image
-from medthink.cases.check.texts import spell
-from medthink.cases.images.similarity import NEAR_BITS, PictureLook, appearance, is_same_look
+from medthink.cases.check.texts import normalised_words
+from medthink.cases.images.similarity import NEAR_BITS, ImageAppearance, appearance, is_same_appearance
 from medthink.core.digest import seed_from
 from medthink.core.errors import DataError, UsageError
-from medthink.curate.ask import StageAsk
-from medthink.curate.decision import StageResult, drop, keep
+from medthink.curate.ask import StageModel
+from medthink.curate.decision import StageResult, drop_case, pass_case
 from medthink.curate.draft import Draft
 from medthink.curate.stage import Drafts, Stage, StageSettings
-from medthink.curate.stages.balance import RANKS, Contender, deal_letters, gold_rank, lay_out, leave_out
+from medthink.curate.stages.balance import (
+    RANKS,
+    BalanceCase,
+    answer_length_rank,
+    assign_letters,
+    cases_over_cap,
+    place_options,
+)
 
 _GRAM, _SKETCH = 5, 64
 _ANCHORS, _SHARED = 8, 3
@@ -65,7 +72,7 @@ class TextSketches:
 
 
 def _sketch(text: str) -> NDArray[np.uint32]:
-    words = spell(text).split()
+    words = normalised_words(text).split()
     grams = [b" ".join(words[at : at + _GRAM]) for at in range(max(1, len(words) - _GRAM + 1))] if words else []
     hashes = np.fromiter({_mix(zlib.crc32(gram)) for gram in grams}, dtype=np.uint32)
     hashes.sort()
@@ -83,7 +90,7 @@ def _similarity(one: NDArray[np.uint32], other: NDArray[np.uint32]) -> float:
     return len(np.intersect1d(lowest, both)) / len(lowest)
 
 
-class ImageLooks:
+class ImageHashes:
     """The perceptual hashes of all images, eight bytes each; the pictures are opened only to confirm a pair."""
 
     def __init__(self) -> None:
@@ -122,18 +129,18 @@ def _hash_of(image: Image) -> int | None:
 
 def _is_same(one: Image, other: Image) -> bool:
     looks = _look(one), _look(other)
-    return looks[0] is not None and looks[1] is not None and is_same_look(looks[0], looks[1])
+    return looks[0] is not None and looks[1] is not None and is_same_appearance(looks[0], looks[1])
 
 
 @lru_cache(maxsize=4096)
-def _look(image: Image) -> PictureLook | None:
+def _look(image: Image) -> ImageAppearance | None:
     try:
         return appearance(image.open())
     except DataError:
         return None
 
 
-class Groups:
+class DuplicateGroups:
     """Which cases belong together: the finest grouping that joins every pair."""
 
     def __init__(self) -> None:
@@ -163,7 +170,7 @@ class LabelledGroup(NamedTuple):
     labels: Counter[str]
 
 
-def divide(groups: Sequence[LabelledGroup], shares: Mapping[str, float], seed: int) -> dict[int, str]:
+def stratify(groups: Sequence[LabelledGroup], shares: Mapping[str, float], seed: int) -> dict[int, str]:
     """A split for each group; the rarest label is distributed first, to whichever split lacks most of it."""
     total = sum(group.size for group in groups)
     lacking = {split: share * total for split, share in shares.items()}
@@ -215,24 +222,24 @@ class SplitStage(Stage[SplitSettings]):
     def survey(self, drafts: Drafts) -> None:
         """Group, balance the ranks, split, assign letters."""
         shares = self._shares()
-        seen = [_Seen(draft.id, _labels(draft), gold_rank(draft), _gap(draft)) for draft in drafts()]
+        seen = [_Seen(draft.id, _labels(draft), answer_length_rank(draft), _gap(draft)) for draft in drafts()]
         ranks = {one.case: one.rank for one in seen}
-        contenders = [Contender(one.case, (one.rank,), one.gap) for one in seen]
-        self._dropped = leave_out(contenders, ranks, self.settings.rank_cap)
+        contenders = [BalanceCase(one.case, (one.rank,), one.gap) for one in seen]
+        self._dropped = cases_over_cap(contenders, ranks, self.settings.rank_cap)
         kept = [one for one in seen if one.case not in self._dropped]
         members = _gather(_find_groups(drafts), kept)
         labelled = [
             LabelledGroup(name, len(ones), Counter(label for one in ones for label in one.labels))
             for name, ones in members.items()
         ]
-        splits = divide(labelled, shares, self.context.seed)
+        splits = stratify(labelled, shares, self.context.seed)
         self._splits = {one.case: splits[name] for name, ones in members.items() for one in ones}
         self._group = {one.case: name for name, ones in members.items() if len(ones) > 1 for one in ones}
         self._letters: dict[int, str] = {}
         dealt: Counter[str] = Counter()
         for split in shares:
             own = [case for case, found in self._splits.items() if found == split]
-            self._letters |= deal_letters(own, self.context.seed, dealt)
+            self._letters |= assign_letters(own, self.context.seed, dealt)
         self._ranks = Counter(one.rank for one in kept)
 
     def _shares(self) -> dict[str, float]:
@@ -242,19 +249,19 @@ class SplitStage(Stage[SplitSettings]):
         shares = {TRAIN: max(0.0, rest), VALIDATION: self.settings.validation, TEST: self.settings.test}
         return {split: share for split, share in shares.items() if share > 0}
 
-    async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:  # noqa: ARG002
+    async def decide(self, draft: Draft, ask: StageModel | None) -> StageResult:  # noqa: ARG002
         """The draft with its split and its letter, or out."""
         if draft.id in self._dropped:
-            detail = f"the right option is number {gold_rank(draft) + 1} by length once too often"
-            return drop("length-rank", by=f"rule rank_cap {self.settings.rank_cap:g}", detail=detail)
+            detail = f"the right option is number {answer_length_rank(draft) + 1} by length once too often"
+            return drop_case("length-rank", by=f"rule rank_cap {self.settings.rank_cap:g}", detail=detail)
         question, reference = draft.case.question, draft.case.reference
         others = [text for letter, text in question.options.items() if letter != reference.answer]
         letter = self._letters[draft.id]
-        options = lay_out(draft.id, reference.answer_text, others, letter, self.context.seed)
+        options = place_options(draft.id, reference.answer_text, others, letter, self.context.seed)
         group = self._group.get(draft.id)
         made = draft.with_question(options=options).with_reference(answer=letter)
         made = made.with_notes(split=self._splits[draft.id], group="" if group is None else f"like case {group}")
-        return keep(made, reason=self._splits[draft.id], by="rule split", detail=made.notes.group)
+        return pass_case(made, reason=self._splits[draft.id], by="rule split", detail=made.notes.group)
 
     def report(self) -> dict[str, Any]:
         """Sizes, groups, ranks and letters."""
@@ -280,9 +287,9 @@ class _Seen(NamedTuple):
     gap: int
 
 
-def _find_groups(drafts: Drafts) -> Groups:
+def _find_groups(drafts: Drafts) -> DuplicateGroups:
     """Groups of cases that share a picture, a history or a named group."""
-    groups, texts, looks = Groups(), TextSketches(), ImageLooks()
+    groups, texts, looks = DuplicateGroups(), TextSketches(), ImageHashes()
     for draft in drafts():
         groups.join([draft.id, *texts.add(draft.id, draft.case.question.history)])
         if draft.notes.group:
@@ -295,7 +302,7 @@ def _find_groups(drafts: Drafts) -> Groups:
     return groups
 
 
-def _gather(groups: Groups, kept: list[_Seen]) -> dict[int, list[_Seen]]:
+def _gather(groups: DuplicateGroups, kept: list[_Seen]) -> dict[int, list[_Seen]]:
     """The groups among these cases, each by its lowest number."""
     gathered: dict[Hashable, list[_Seen]] = {}
     for one in kept:
@@ -306,7 +313,11 @@ def _gather(groups: Groups, kept: list[_Seen]) -> dict[int, list[_Seen]]:
 def _labels(draft: Draft) -> list[str]:
     reference = draft.case.reference
     chapter = reference.icd_chapter.partition(" - ")[0]
-    return [f"icd {chapter}", f"rank {gold_rank(draft)}", *(f"modality {one}" for one in draft.case.modalities)]
+    return [
+        f"icd {chapter}",
+        f"rank {answer_length_rank(draft)}",
+        *(f"modality {one}" for one in draft.case.modalities),
+    ]
 
 
 def _gap(draft: Draft) -> int:

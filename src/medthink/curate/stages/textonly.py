@@ -17,18 +17,18 @@ from medthink.cases.case import Case
 from medthink.core.digest import digest_file
 from medthink.core.errors import DataError, MedThinkError
 from medthink.core.numbers import as_rate
-from medthink.curate.ask import StageAsk
-from medthink.curate.decision import CALL_FAILED, StageResult, drop, keep, leave_open
+from medthink.curate.ask import StageModel
+from medthink.curate.decision import CALL_FAILED, StageResult, drop_case, hold_case, pass_case
 from medthink.curate.draft import Draft
 from medthink.curate.stage import AtLeastOne, Drafts, NotNegative, Stage, StageSettings, WholeNumber
-from medthink.curate.stages.balance import deal_letters, lay_out
-from medthink.runs.calls.asking import Siblings
+from medthink.curate.stages.balance import assign_letters, place_options
+from medthink.runs.calls.asking import SharedCalls
 from medthink.runs.calls.budget import Budget
-from medthink.runs.calls.opening import Common
+from medthink.runs.calls.opening import SweepShared
 from medthink.runs.engine import run_to_end
 from medthink.runs.manifest import RunSpec
 from medthink.runs.selection import Selection
-from medthink.runs.session import work_on
+from medthink.runs.session import run_session_async
 from medthink.stats.estimate import Estimate
 from medthink.stats.intervals import wilson
 from medthink.workflow.condition import Condition
@@ -76,7 +76,7 @@ def run_model_probe(
 
     The run is stored under the digest of the cases; calls of runs over earlier states are not repeated.
     """
-    from medthink.models.limits import Pace
+    from medthink.models.limits import RateLimits
     from medthink.models.transport import Transport
 
     name = re.sub(r"[^\w.-]+", "-", f"{model} {view}")
@@ -89,11 +89,11 @@ def run_model_probe(
         selection=Selection(split=cases.stem),
         base_urls=endpoint.base_urls,
     )
-    siblings = Siblings(run for run in sorted(out.glob(f"*/{name}")) if run != own)
-    common = Common(Budget(max_usd=endpoint.max_usd, max_calls=endpoint.max_calls), siblings)
+    siblings = SharedCalls(run for run in sorted(out.glob(f"*/{name}")) if run != own)
+    common = SweepShared(Budget(max_usd=endpoint.max_usd, max_calls=endpoint.max_calls), siblings)
     try:
-        transport = Transport(pace=Pace(concurrency=endpoint.concurrency))
-        session = run_to_end(work_on(spec, transport=transport, common=common))
+        transport = Transport(pace=RateLimits(concurrency=endpoint.concurrency))
+        session = run_to_end(run_session_async(spec, transport=transport, common=common))
     finally:
         siblings.close()
     answers = {one.case: one for one in session.run.predictions()}
@@ -125,7 +125,7 @@ def run_guesser_probe(
     return ProbeOutcome(name, frozenset(case for case, share in right.items() if share >= sure))
 
 
-def judge_case(case: int, probes: Sequence[ProbeOutcome], needed: int) -> Literal["solved", "unsolved", "unknown"]:
+def decide_case(case: int, probes: Sequence[ProbeOutcome], needed: int) -> Literal["solved", "unsolved", "unknown"]:
     """Whether enough probes solved the case; unknown if those without an answer could make the difference."""
     solved = sum(case in probe.solved for probe in probes)
     unknown = sum(case in probe.unknown for probe in probes)
@@ -168,7 +168,7 @@ class TextOnlyStage(Stage[TextOnlySettings]):
         self._needed = self.settings.solved_by or len(self._voting)
         self._found = {case: self._judge(case) for case in keys}
         kept = [case for case, found in self._found.items() if found == "unsolved"]
-        self._letters = deal_letters(kept, self.context.seed)
+        self._letters = assign_letters(kept, self.context.seed)
         self._count = len(keys)
 
     @property
@@ -177,7 +177,7 @@ class TextOnlyStage(Stage[TextOnlySettings]):
         return [probe for probe in self._probes if not probe.not_run]
 
     def _judge(self, case: int) -> Literal["solved", "unsolved", "unknown"]:
-        return judge_case(case, self._voting, self._needed) if self._voting else "unsolved"
+        return decide_case(case, self._voting, self._needed) if self._voting else "unsolved"
 
     def _guess(self, drafts: Drafts) -> Iterator[ProbeOutcome]:
         def cases() -> Iterator[Case]:
@@ -199,24 +199,24 @@ class TextOnlyStage(Stage[TextOnlySettings]):
                 self.stopped_by = self.stopped_by or stopped
                 yield probe
 
-    async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:  # noqa: ARG002
+    async def decide(self, draft: Draft, ask: StageModel | None) -> StageResult:  # noqa: ARG002
         """Drop the case if enough probes solved it."""
         by = f"rule solved by {self._needed} of {len(self._voting)} probes"
         names = [probe.name for probe in self._voting if draft.id in probe.solved]
         match self._found[draft.id]:
             case "solved":
-                return drop("solved-without-looking", by=by, detail="; ".join(names))
+                return drop_case("solved-without-looking", by=by, detail="; ".join(names))
             case "unknown":
                 silent = {probe.name: probe.unknown[draft.id] for probe in self._voting if draft.id in probe.unknown}
                 reason = CALL_FAILED if "failed" in silent.values() else "probe-without-answer"
                 detail = "; ".join(f"{name}: {state}" for name, state in silent.items())
-                return leave_open(reason, by=by, detail=detail)
+                return hold_case(reason, by=by, detail=detail)
         question, reference = draft.case.question, draft.case.reference
         others = [text for letter, text in question.options.items() if letter != reference.answer]
         letter = self._letters[draft.id]
-        options = lay_out(draft.id, reference.answer_text, others, letter, self.context.seed)
+        options = place_options(draft.id, reference.answer_text, others, letter, self.context.seed)
         made = draft.with_question(options=options).with_reference(answer=letter)
-        return keep(made, by=by, detail="; ".join(names))
+        return pass_case(made, by=by, detail="; ".join(names))
 
     def not_covered(self) -> tuple[str, ...]:
         """The probes that were not run."""

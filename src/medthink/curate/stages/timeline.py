@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from medthink.curate.ask import StageAsk, curate_prompt
-from medthink.curate.decision import Quote, StageResult, find_quote, keep, leave_open
+from medthink.curate.ask import StageModel, curate_prompt
+from medthink.curate.decision import Quote, StageResult, find_quote, hold_case, pass_case
 from medthink.curate.draft import FINDINGS, HISTORY, Draft
 from medthink.curate.stage import ModelSettings, Stage
 from medthink.workflow.ask import Unanswered
@@ -299,10 +299,10 @@ class TimelineStage(Stage[ModelSettings]):
     name = "timeline"
     settings_type = ModelSettings
 
-    async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:
+    async def decide(self, draft: Draft, ask: StageModel | None) -> StageResult:
         """What the rules find; where they find anything, what the model says about it."""
         if draft.case.reference.is_longitudinal:
-            return keep(draft, reason="had-label", by="the source")
+            return pass_case(draft, reason="had-label", by="the source")
         texts = _texts(draft)
         timeline = read_timeline(texts)
         quotes = _quotes(texts, timeline)
@@ -324,7 +324,7 @@ class TimelineStage(Stage[ModelSettings]):
         return ("timelines that need reading: rules decided, which miss some and report some falsely (docs/curate.md)",)
 
 
-async def _confirm(draft: Draft, texts: dict[str, str], timeline: Timeline, ask: StageAsk) -> StageResult:
+async def _confirm(draft: Draft, texts: dict[str, str], timeline: Timeline, ask: StageModel) -> StageResult:
     told = [{"quote": quote.text, "when": ""} for quote in _quotes(texts, timeline)]
     prompt = curate_prompt(
         "timeline",
@@ -342,7 +342,7 @@ async def _confirm(draft: Draft, texts: dict[str, str], timeline: Timeline, ask:
     interval = reply.interval if any(reply.interval in text for text in texts.values()) else timeline.interval_text
     if count == 1 and found:
         detail = "the rules found a second imaging event, the model only one"
-        return leave_open("one-event", by=ask.by, detail=detail, proposal="1", evidence=found)
+        return hold_case("one-event", by=ask.by, detail=detail, proposal="1", evidence=found)
     return _result(draft, count, interval, found, by=ask.by)
 
 
@@ -370,7 +370,7 @@ def _find(draft: Draft, texts: dict[str, str], words: str) -> Quote | None:
 
 def _result(draft: Draft, count: int, interval: str, quotes: list[Quote], *, by: str) -> StageResult:
     reason = "several-times" if count > 1 else "one-time"
-    return keep(_timed(draft, count, interval or "unknown"), reason=reason, by=by, evidence=quotes)
+    return pass_case(_timed(draft, count, interval or "unknown"), reason=reason, by=by, evidence=quotes)
 
 
 def _timed(draft: Draft, count: int, interval: str) -> Draft:

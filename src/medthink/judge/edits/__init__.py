@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 from msgspec import Struct
 
-from medthink.judge.edits.guards import is_claim, stands_in
+from medthink.judge.edits.guards import is_claim, is_stated_in
 from medthink.judge.edits.measures import change_level, change_size, change_unit
 from medthink.judge.edits.opposites import (
     add_negation,
@@ -69,5 +69,5 @@ def falsify(sentence: str, said: Iterable[str] = ()) -> dict[str, str]:
     return {
         name: text
         for name, text in versions.items()
-        if text is not None and text != sentence and not stands_in(text, others)
+        if text is not None and text != sentence and not is_stated_in(text, others)
     }

@@ -9,9 +9,9 @@ from random import Random
 
 import msgspec
 
-from medthink.judge.edits.guards import count_negations, like
+from medthink.judge.edits.guards import count_negations, match_capitals
 from medthink.metrics.findings import compare_findings
-from medthink.metrics.findings.lexicon import content_tokens
+from medthink.metrics.findings.lexicon import content_words
 
 # A sentence that begins like this refers to the one before it.
 _REFERS_BACK = re.compile(
@@ -46,7 +46,7 @@ class Region(msgspec.Struct, frozen=True):
 
 def invent_finding(said: str, chance: Random) -> str | None:
     """A sentence with a finding in the region the texts are about, but which they do not mention."""
-    words = {token.word for token in content_tokens(said)}
+    words = {token.word for token in content_words(said)}
     counts = {name: sum(cue in words for cue in region.cues) for name, region in _bank().items()}
     best = max(counts, key=lambda name: counts[name])
     if not counts[best]:
@@ -84,7 +84,7 @@ def _names(sentence: str, option: str) -> bool:
 def _put(sentence: str, answer: str, other: str) -> str:
     """The other name, in lower case inside a sentence if the diagnosis is, unless it is an abbreviation."""
     small = other if other[1:2].isupper() else other[:1].lower() + other[1:]
-    return _pattern(answer).sub(lambda found: like(found[0], small), sentence)
+    return _pattern(answer).sub(lambda found: match_capitals(found[0], small), sentence)
 
 
 def _pattern(name: str) -> re.Pattern[str]:

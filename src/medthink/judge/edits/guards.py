@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import lru_cache
 
-from medthink.metrics.findings.lexicon import content_tokens
+from medthink.metrics.findings.lexicon import content_words
 
 # Changing a word does not make a possibility or a recommendation false.
 _NOT_CLAIMED = re.compile(
@@ -41,7 +41,7 @@ def calls_normal(sentence: str) -> bool:
     return bool(_NORMAL.search(sentence))
 
 
-def stands_in(sentence: str, texts: Iterable[str]) -> bool:
+def is_stated_in(sentence: str, texts: Iterable[str]) -> bool:
     """Whether one of the texts says all that the sentence says."""
     words = _words(sentence)
     return any(words <= _words(text) for text in texts)
@@ -49,9 +49,9 @@ def stands_in(sentence: str, texts: Iterable[str]) -> bool:
 
 @lru_cache(maxsize=1024)
 def _words(text: str) -> Counter[str]:
-    return Counter(token.word for token in content_tokens(text))
+    return Counter(token.word for token in content_words(text))
 
 
-def like(model: str, word: str) -> str:
+def match_capitals(model: str, word: str) -> str:
     """The word, capitalised like another one."""
     return word[:1].upper() + word[1:] if model[:1].isupper() else word

@@ -27,7 +27,7 @@ def reword(sentence: str) -> str | None:
     return write_unit_otherwise(sentence)
 
 
-def lengthen(sentence: str) -> str:
+def lengthen_sentence(sentence: str) -> str:
     """The sentence with an empty clause added."""
     words = sentence.rstrip(" .!;")
     return f"{words}{_CLAUSE}{sentence[len(words) :].strip() or '.'}"

@@ -2,7 +2,7 @@
 
 import re
 
-from medthink.judge.edits.guards import calls_normal, count_negations, is_positive, like
+from medthink.judge.edits.guards import calls_normal, count_negations, is_positive, match_capitals
 
 
 class Opposites:
@@ -23,14 +23,14 @@ class Opposites:
         return self._word.sub(self._replace, sentence)
 
     def _replace(self, found: re.Match[str]) -> str:
-        other = like(found["word"], self._other[found["word"].lower()])
+        other = match_capitals(found["word"], self._other[found["word"].lower()])
         return _article(found["article"] or "", other) + other
 
 
 def _article(given: str, word: str) -> str:
     """The article that the word takes, where there was one."""
     fitting = "an " if word[0].lower() in "aeiou" or word == "MRI" else "a "
-    return like(given, fitting) if given else ""
+    return match_capitals(given, fitting) if given else ""
 
 
 _SIDE = re.compile(r"\b(?:left|right)\b", re.IGNORECASE)
@@ -51,7 +51,7 @@ def swap_side(sentence: str) -> str | None:
     if len(sides) != 1 or _NO_SIDE.search(sentence) or not is_positive(sentence):
         return None
     other = "right" if sides == {"left"} else "left"
-    return _SIDE.sub(lambda side: like(side[0], other), sentence)
+    return _SIDE.sub(lambda side: match_capitals(side[0], other), sentence)
 
 
 # Upper and lower, anterior and posterior, and the like.
@@ -135,7 +135,7 @@ def drop_negation(sentence: str) -> str | None:
     """The sentence with its only negation removed: "no A or B" becomes "A and B"."""
     if count_negations(sentence) != 1 or _KEEPS_NEGATION.search(sentence) or calls_normal(sentence):
         return None
-    edited = _WITHOUT.sub(lambda cue: like(cue[0], "with "), sentence, count=1)
+    edited = _WITHOUT.sub(lambda cue: match_capitals(cue[0], "with "), sentence, count=1)
     for cue in _DROPS:
         edited = cue.sub(lambda found: found["lead"] + " " if found["lead"] else "", edited, count=1)
     if edited == sentence:

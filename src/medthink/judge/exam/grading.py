@@ -12,29 +12,29 @@ from medthink.judge.exam.results import (
     LONGER,
     REWORDED,
     UNTOUCHED,
+    ExamEdit,
     ExamResult,
-    ExamSheet,
-    KindMarks,
-    PairMarks,
-    SheetChange,
+    ExamText,
+    KindGrades,
+    PairGrades,
 )
-from medthink.judge.judgement import Judgement, Seat, Setting, voice_of
+from medthink.judge.judgement import JudgeConfig, Judgement, JudgeSettings, model_identity
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.kind import Label
-from medthink.judge.kinds.preference import Preferred, is_flip, settle
-from medthink.judge.scores import mean_of, rate_of
-from medthink.stats import agreement
+from medthink.judge.kinds.preference import Preferred, is_flip, pair_score
+from medthink.judge.scores import clustered_mean, clustered_rate
+from medthink.stats import rater_agreement
 from medthink.stats.estimate import Measured, Undefined
 
 _TRUE_EDITS = (UNTOUCHED, REWORDED, LONGER)
 _NO_PREFERENCE = "no preference was given"
 
 
-class Marked(NamedTuple):
+class GradedUnit(NamedTuple):
     """A judge's label for one unit of a sheet, and what was done to that unit."""
 
     case: int
-    change: SheetChange
+    change: ExamEdit
     label: Label
     is_right: bool
 
@@ -42,12 +42,12 @@ class Marked(NamedTuple):
 class _Answer(NamedTuple):
     """A judgement and the sheet that it is about."""
 
-    sheet: ExamSheet
+    sheet: ExamText
     judgement: Judgement
 
 
-def mark_exam(
-    sheets: Iterable[ExamSheet], judgements: Sequence[Judgement], *, exam: str, benchmark: str
+def grade_exam(
+    sheets: Iterable[ExamText], judgements: Sequence[Judgement], *, exam: str, benchmark: str
 ) -> tuple[ExamResult, ...]:
     """The result of every judge and setting."""
     by_number = {sheet.number: sheet for sheet in sheets}
@@ -58,16 +58,16 @@ def mark_exam(
     return tuple(_result(own, answers, exam=exam, benchmark=benchmark) for _, own in sorted(seats.items()))
 
 
-def _write(setting: Setting) -> bytes:
+def _write(setting: JudgeSettings) -> bytes:
     return msgspec.json.encode(setting)
 
 
-def digest_sheets(sheets: Iterable[ExamSheet]) -> str:
+def digest_sheets(sheets: Iterable[ExamText]) -> str:
     """The digest of what is asked, which identifies the exam."""
     return digest_value([[one.number, one.case, one.texts, one.finding] for one in sheets])
 
 
-def mark_units(sheet: ExamSheet, judgement: Judgement) -> Iterator[Marked]:
+def grade_units(sheet: ExamText, judgement: Judgement) -> Iterator[GradedUnit]:
     """The label of every unit of a sheet, and whether it is right."""
     kind = KINDS[judgement.what]
     verdicts = judgement.verdicts[: len(sheet.spans) or 1]
@@ -76,10 +76,10 @@ def mark_units(sheet: ExamSheet, judgement: Judgement) -> Iterator[Marked]:
         label = kind.labels(verdict).get(kind.leading)
         if label is not None:
             change = sheet.change_of(place)
-            yield Marked(sheet.case, change, label, is_right_label(judgement.what, change, label))
+            yield GradedUnit(sheet.case, change, label, is_right_label(judgement.what, change, label))
 
 
-def is_right_label(what: str, change: SheetChange, label: Label) -> bool:
+def is_right_label(what: str, change: ExamEdit, label: Label) -> bool:
     """Whether a label is right for a unit with this change: true units must be called true, false ones false.
 
     Where the expert's silence leaves it open (an invention, another modality), it is enough not to call it true.
@@ -104,24 +104,24 @@ def _result(own: Sequence[_Answer], everybody: Sequence[_Answer], *, exam: str, 
         benchmark=benchmark,
         prompts={one.judgement.what: one.judgement.prompt for one in own},
         models=tuple(sorted({one.judgement.model for one in own if one.judgement.model})),
-        is_smoke_test=Seat(judge=first.judge, setting=first.setting, prompt="").is_smoke_test,
+        is_smoke_test=JudgeConfig(judge=first.judge, setting=first.setting, prompt="").is_smoke_test,
         kinds=kinds,
         pairs=_mark_pairs(own, everybody) if is_paired else None,
     )
 
 
-def _mark_kind(what: str, own: Sequence[_Answer]) -> KindMarks:
+def _mark_kind(what: str, own: Sequence[_Answer]) -> KindGrades:
     answers = [one for one in own if one.judgement.what == what]
     first = [one for one in answers if one.judgement.repeat == 0]
     plain = [one for one in first if one.sheet.reverses is None]
-    marked = [mark for one in plain for mark in mark_units(*one)]
+    marked = [mark for one in plain for mark in grade_units(*one)]
     edits = dict.fromkeys(mark.change.edit for mark in marked if not mark.change.is_true)
     found = {edit: _right(mark for mark in marked if mark.change.edit == edit) for edit in sorted(edits, key=_order)}
     counted = [mark for mark in marked if not mark.change.is_true and is_counted(mark.change.edit)]
     true = {name: [mark for mark in marked if mark.change.edit == name] for name in _TRUE_EDITS}
     again = _pair_labels(plain, [one for one in answers if one.judgement.repeat == 1])
     turned = _pair_labels(plain, [one for one in first if one.sheet.reverses is not None])
-    return KindMarks(
+    return KindGrades(
         asked=len(answers),
         judged=sum(one.judgement.state == "ok" for one in answers),
         sensitivity=_right(counted),
@@ -138,7 +138,7 @@ def _order(edit: str) -> int:
     return names.index(edit) if edit in names else len(names)
 
 
-def _right(marks: Iterable[Marked]) -> Measured:
+def _right(marks: Iterable[GradedUnit]) -> Measured:
     return _rate(((mark.case, mark.is_right) for mark in marks), "no such units")
 
 
@@ -147,11 +147,11 @@ Labelled = tuple[int, Label, Label]
 
 def _pair_labels(plain: Sequence[_Answer], others: Sequence[_Answer]) -> list[Labelled]:
     """The labels of the units of a sheet, and those given when it was asked a second time."""
-    known = {one.sheet.number: list(mark_units(*one)) for one in plain}
+    known = {one.sheet.number: list(grade_units(*one)) for one in plain}
     return [
         (mark.case, mark.label, other.label)
         for one in others
-        for mark, other in zip(known.get(one.sheet.base, ()), mark_units(*one), strict=False)
+        for mark, other in zip(known.get(one.sheet.base, ()), grade_units(*one), strict=False)
     ]
 
 
@@ -166,7 +166,7 @@ def _kappa(pairs: Sequence[Labelled], what: str) -> Measured:
     cases, first, second = zip(*pairs, strict=True)
     categories = next(aspect.categories for aspect in kind.aspects if aspect.name == kind.leading)
     chance = np.random.default_rng(seed_from("exam", what))
-    return agreement(first, second, rng=chance, clusters=cases, categories=categories).kappa
+    return rater_agreement(first, second, rng=chance, clusters=cases, categories=categories).kappa
 
 
 class _Pair(NamedTuple):
@@ -179,13 +179,17 @@ class _Pair(NamedTuple):
     when_second: Preferred
 
 
-def _mark_pairs(own: Sequence[_Answer], everybody: Sequence[_Answer]) -> PairMarks:
+def _mark_pairs(own: Sequence[_Answer], everybody: Sequence[_Answer]) -> PairGrades:
     pairs = list(_pairs(own))
     judge = own[0].judgement.judge
     mine = [one for one in pairs if one.contender == judge]
-    others = [one for one in _pairs(everybody) if one.contender == judge and voice_of(one.judge) != voice_of(judge)]
+    others = [
+        one
+        for one in _pairs(everybody)
+        if one.contender == judge and model_identity(one.judge) != model_identity(judge)
+    ]
     places = [(one.case, said) for one in pairs for said in (one.when_first, one.when_second) if said != "tie"]
-    return PairMarks(
+    return PairGrades(
         pairs=len(pairs),
         same_swapped=_rate(((one.case, not is_flip(one.when_first, one.when_second)) for one in pairs), _NO_PREFERENCE),
         first=_rate(((case, said == "first") for case, said in places), _NO_PREFERENCE),
@@ -214,10 +218,10 @@ def _preferred(label: Label | None) -> Preferred:
 
 
 def _won(pairs: Iterable[_Pair]) -> Measured:
-    rows = [(one.case, settle(one.when_first, one.when_second)) for one in pairs]
-    return mean_of(rows, within=(0, 1)) if rows else Undefined(reason="not asked", n=0)
+    rows = [(one.case, pair_score(one.when_first, one.when_second)) for one in pairs]
+    return clustered_mean(rows, within=(0, 1)) if rows else Undefined(reason="not asked", n=0)
 
 
 def _rate(rows: Iterable[tuple[int, bool]], if_none: str) -> Measured:
     found = list(rows)
-    return rate_of(found) if found else Undefined(reason=if_none, n=0)
+    return clustered_rate(found) if found else Undefined(reason=if_none, n=0)

@@ -14,9 +14,9 @@ from medthink.core.errors import DataError
 from medthink.judge.decisive import list_by_rule
 from medthink.judge.edits import DELETED, EDITS, INVENTED, OPTION, falsify
 from medthink.judge.edits.findings import delete_finding, invent_finding, name_other_options
-from medthink.judge.edits.guards import is_claim, stands_in
-from medthink.judge.edits.harmless import lengthen, reword
-from medthink.judge.exam.results import LONGER, REWORDED, UNTOUCHED, ExamSheet, SheetChange, lay_out
+from medthink.judge.edits.guards import is_claim, is_stated_in
+from medthink.judge.edits.harmless import lengthen_sentence, reword
+from medthink.judge.exam.results import LONGER, REWORDED, UNTOUCHED, ExamEdit, ExamText, join_sentences
 from medthink.workflow.sentences import split_sentences
 
 # About the number of steps in a rationale.
@@ -56,7 +56,7 @@ class _Draft(msgspec.Struct, frozen=True):
     is_new: bool = False
 
 
-def make_exam(cases: Iterable[Case], plan: ExamPlan) -> tuple[ExamSheet, ...]:
+def make_exam(cases: Iterable[Case], plan: ExamPlan) -> tuple[ExamText, ...]:
     """Draw the sheets; DataError where the texts allow no edit at all."""
     chance = Random(seed_from("exam", plan.seed))
     known = {case.id: case for case in cases}
@@ -75,15 +75,15 @@ def make_exam(cases: Iterable[Case], plan: ExamPlan) -> tuple[ExamSheet, ...]:
     return (*statements, *reversals, *deletions, *lengths)
 
 
-def discussed_cases(sheets: Iterable[ExamSheet]) -> list[int]:
+def discussed_cases(sheets: Iterable[ExamText]) -> list[int]:
     """The cases whose discussions are compared, and may therefore be reworded by a judge."""
     return list(dict.fromkeys(sheet.case for sheet in sheets if sheet.form == "pair"))
 
 
-def pair_sheets(numbers: Iterable[int], case: int, text: str, other: str, *, contender: str) -> list[ExamSheet]:
+def pair_sheets(numbers: Iterable[int], case: int, text: str, other: str, *, contender: str) -> list[ExamText]:
     """A text and its contender, in both orders."""
     return [
-        ExamSheet(
+        ExamText(
             number=number,
             case=case,
             form="pair",
@@ -102,7 +102,7 @@ def sentences_of(text: str) -> tuple[str, ...]:
 
 def _statement_sheets(
     cases: dict[int, Case], plan: ExamPlan, chance: Random, numbers: Iterator[int]
-) -> Iterator[ExamSheet]:
+) -> Iterator[ExamText]:
     """The sheets for every edit; rare edits choose first, and each case is used as rarely as possible."""
     drafts: dict[str, list[_Draft]] = {name: [] for name in (*EDITS, OPTION, INVENTED)}
     for case in cases.values():
@@ -133,7 +133,7 @@ def _drafts(case: Case, chance: Random) -> Iterator[tuple[str, _Draft]]:
     options = case.question.options.values()
     for sentence in discussion:
         others = name_other_options(sentence, options, case.reference.answer_text)
-        if others and is_claim(sentence) and not stands_in(sentence, findings):
+        if others and is_claim(sentence) and not is_stated_in(sentence, findings):
             yield OPTION, _Draft(case.id, (*lead, sentence), len(lead), chance.choice(others))
             break
     everything = " ".join([case.question.history, *findings, *captions, *discussion])
@@ -141,21 +141,21 @@ def _drafts(case: Case, chance: Random) -> Iterator[tuple[str, _Draft]]:
         yield INVENTED, _Draft(case.id, (*lead, invented), len(lead), invented, is_new=True)
 
 
-def _sheet(draft: _Draft, edit: str, number: int, answer: str) -> ExamSheet:
+def _sheet(draft: _Draft, edit: str, number: int, answer: str) -> ExamText:
     """A window of the text around the edited sentence, with a harmless edit of another one."""
     first = max(0, min(draft.place - _MOST_SENTENCES // 2, len(draft.sentences) - _MOST_SENTENCES))
     window = list(draft.sentences[first : first + _MOST_SENTENCES])
     place = draft.place - first
     before = "" if draft.is_new else window[place]
-    changes = [SheetChange(place=place, edit=edit, is_true=False, before=before)]
+    changes = [ExamEdit(place=place, edit=edit, is_true=False, before=before)]
     window[place] = draft.text
     twin = _twin(window, place, longer=number % 2 == 1)
     if twin is not None:
         change, text = twin
         window[change.place] = text
         changes.append(change)
-    text, spans = lay_out(window)
-    return ExamSheet(
+    text, spans = join_sentences(window)
+    return ExamText(
         number=number,
         case=draft.case,
         form="statements",
@@ -166,18 +166,18 @@ def _sheet(draft: _Draft, edit: str, number: int, answer: str) -> ExamSheet:
     )
 
 
-def _twin(window: Sequence[str], edited: int, *, longer: bool) -> tuple[SheetChange, str] | None:
+def _twin(window: Sequence[str], edited: int, *, longer: bool) -> tuple[ExamEdit, str] | None:
     """A harmless edit of the nearest sentence to the edited one that allows it."""
     places = sorted((place for place in range(len(window)) if place != edited), key=lambda place: abs(place - edited))
     for place in places:
-        text = lengthen(window[place]) if longer else reword(window[place])
+        text = lengthen_sentence(window[place]) if longer else reword(window[place])
         if text is not None:
             name = LONGER if longer else REWORDED
-            return SheetChange(place=place, edit=name, is_true=True, before=window[place]), text
+            return ExamEdit(place=place, edit=name, is_true=True, before=window[place]), text
     return None
 
 
-def _deletion_sheets(cases: Sequence[Case], plan: ExamPlan, numbers: Iterator[int]) -> Iterator[ExamSheet]:
+def _deletion_sheets(cases: Sequence[Case], plan: ExamPlan, numbers: Iterator[int]) -> Iterator[ExamText]:
     """A text without one of the case's decisive findings, and the whole text."""
     made = 0
     for case in cases:
@@ -187,8 +187,8 @@ def _deletion_sheets(cases: Sequence[Case], plan: ExamPlan, numbers: Iterator[in
             if kept is None or made == plan.items:
                 continue
             for edit, texts in ((DELETED, kept), (UNTOUCHED, sentences)):
-                change = SheetChange(place=0, edit=edit, is_true=edit == UNTOUCHED, before=finding.text)
-                yield ExamSheet(
+                change = ExamEdit(place=0, edit=edit, is_true=edit == UNTOUCHED, before=finding.text)
+                yield ExamText(
                     number=next(numbers),
                     case=case.id,
                     form="omission",
@@ -200,7 +200,7 @@ def _deletion_sheets(cases: Sequence[Case], plan: ExamPlan, numbers: Iterator[in
             break
 
 
-def _length_sheets(cases: Sequence[Case], plan: ExamPlan, numbers: Iterator[int]) -> Iterator[ExamSheet]:
+def _length_sheets(cases: Sequence[Case], plan: ExamPlan, numbers: Iterator[int]) -> Iterator[ExamText]:
     """A discussion, and the same padded with sentences that say nothing about the case, in both orders."""
     discussed = [case for case in cases if case.reference.discussion.strip()]
     for case in discussed[: plan.pairs]:

@@ -9,11 +9,11 @@ import msgspec
 from medthink.core.jsonio import read_stored, read_stored_rows, write_json, write_jsonl
 from medthink.core.numbers import as_percent
 from medthink.judge.edits import DELETED, is_counted
-from medthink.judge.judgement import PANEL, Seat, Setting
+from medthink.judge.judgement import PANEL, JudgeConfig, JudgeSettings
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.preference import QUESTION
-from medthink.judge.units import SENTENCES, Source, Unit, UnitSet, split_source, unit_set
-from medthink.stats.estimate import Estimate, Measured, Undefined, share
+from medthink.judge.units import SENTENCES, Unit, UnitSet, UnitSource, split_source, unit_set
+from medthink.stats.estimate import Estimate, Measured, Undefined, rate_cell
 from medthink.workflow.sentences import Span
 
 SheetForm = Literal["statements", "omission", "pair"]
@@ -23,7 +23,7 @@ REWORDED = "reworded"
 LONGER = "longer"
 
 
-class SheetChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ExamEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What was done to one unit: the edit, whether the unit is still true, and how it read before."""
 
     place: int
@@ -32,7 +32,7 @@ class SheetChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     before: str
 
 
-class ExamSheet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ExamText(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One text to judge.
 
     `statements`: sentences of a text, at `spans`, changed as `changes` says; with `reverses`, the sheet of that number
@@ -45,18 +45,18 @@ class ExamSheet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     form: SheetForm
     texts: tuple[str, ...]
     spans: tuple[tuple[int, int], ...] = ()
-    changes: tuple[SheetChange, ...] = ()
+    changes: tuple[ExamEdit, ...] = ()
     reverses: int | None = None
     finding: str = ""
     contender: str = ""
     is_first: bool = False
     answer: str = ""
 
-    def source(self, what: str) -> Source:
+    def source(self, what: str) -> UnitSource:
         """The sheet as a text to judge by this kind."""
         kind = KINDS[what]
         names = ("first", "second") if self.form == "pair" else (kind.exam_part,)
-        return Source(
+        return UnitSource(
             run="exam",
             case=self.case,
             sample=self.number,
@@ -67,7 +67,7 @@ class ExamSheet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             question=QUESTION if self.form == "pair" else "",
         )
 
-    def units(self, source: Source) -> UnitSet:
+    def units(self, source: UnitSource) -> UnitSet:
         """The units of that text, in the order in which a judge is given them."""
         if self.form != "statements":
             return split_source(source)
@@ -75,9 +75,9 @@ class ExamSheet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         units: list[Unit] = [source.unit(part, Span(*span)) for span in self.spans]
         return unit_set(source, units[::-1] if self.reverses is not None else units, splitter=SENTENCES)
 
-    def change_of(self, place: int) -> SheetChange:
+    def change_of(self, place: int) -> ExamEdit:
         """What was done to the unit at a position."""
-        untouched = SheetChange(place=place, edit=UNTOUCHED, is_true=True, before="")
+        untouched = ExamEdit(place=place, edit=UNTOUCHED, is_true=True, before="")
         return next((one for one in self.changes if one.place == place), untouched)
 
     @property
@@ -100,7 +100,7 @@ def form_of(what: str) -> SheetForm | None:
     return "omission" if kind.uses_decisive else "statements"
 
 
-def lay_out(sentences: Sequence[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
+def join_sentences(sentences: Sequence[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
     """The sentences as one text, and the position of each in it."""
     spans, start = [], 0
     for sentence in sentences:
@@ -109,13 +109,13 @@ def lay_out(sentences: Sequence[str]) -> tuple[str, tuple[tuple[int, int], ...]]
     return " ".join(sentences), tuple(spans)
 
 
-def read_sheets(exam: Path) -> tuple[ExamSheet, ...]:
+def read_sheets(exam: Path) -> tuple[ExamText, ...]:
     """The sheets of an exam."""
     remedy = "was it edited, or written by another release? Make a new exam in another folder"
-    return tuple(read_stored_rows(exam / SHEETS_FILE, ExamSheet, name="a sheet", remedy=remedy, may_lack=False))
+    return tuple(read_stored_rows(exam / SHEETS_FILE, ExamText, name="a sheet", remedy=remedy, may_lack=False))
 
 
-def write_sheets(exam: Path, sheets: Iterable[ExamSheet]) -> None:
+def write_sheets(exam: Path, sheets: Iterable[ExamText]) -> None:
     """Keep the sheets in the exam's folder."""
     write_jsonl(exam / SHEETS_FILE, (msgspec.to_builtins(sheet) for sheet in sheets))
 
@@ -131,7 +131,7 @@ LEAST_JUDGED = 0.99
 _TRUE_UNITS = (UNTOUCHED, REWORDED)
 
 
-class KindMarks(msgspec.Struct, frozen=True, kw_only=True):
+class KindGrades(msgspec.Struct, frozen=True, kw_only=True):
     """How a judge did in one kind of judging.
 
     `found` is, by edit, the share of false units that it calls false; `sensitivity` is the same over all counted edits.
@@ -179,7 +179,7 @@ class KindMarks(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(found)
 
 
-class PairMarks(msgspec.Struct, frozen=True, kw_only=True):
+class PairGrades(msgspec.Struct, frozen=True, kw_only=True):
     """How a judge compares two texts of equal content.
 
     `same_swapped` is how often it keeps its preference when the order is swapped, `first` the share of first places
@@ -200,14 +200,14 @@ class ExamResult(msgspec.Struct, frozen=True, kw_only=True):
     """The exam of one judge in one setting; `exam` is the digest of its sheets, `prompts` of its prompts by kind."""
 
     judge: str
-    setting: Setting
+    setting: JudgeSettings
     exam: str
     benchmark: str
     prompts: dict[str, str]
     models: tuple[str, ...]
     is_smoke_test: bool
-    kinds: dict[str, KindMarks]
-    pairs: PairMarks | None
+    kinds: dict[str, KindGrades]
+    pairs: PairGrades | None
 
     @property
     def shortfalls(self) -> dict[str, tuple[str, ...]]:
@@ -215,7 +215,7 @@ class ExamResult(msgspec.Struct, frozen=True, kw_only=True):
         found = {what: marks.shortfalls() for what, marks in self.kinds.items()}
         return {what: reasons for what, reasons in found.items() if reasons}
 
-    def is_of(self, seat: Seat) -> bool:
+    def is_of(self, seat: JudgeConfig) -> bool:
         """Whether it is the exam of the judge and setting of this seat."""
         return (self.judge, self.setting) == (seat.judge, seat.setting)
 
@@ -253,7 +253,7 @@ NO_SETTING_EXAM = "not examined under this setting"
 BELOW_FLOOR = "BELOW THE FLOOR"
 
 
-def tell_exam(exams: Sequence[ExamResult], seat: Seat, what: str) -> str:
+def describe_exam(exams: Sequence[ExamResult], seat: JudgeConfig, what: str) -> str:
     """How the judge did in its exam of this kind of judging, and whether that is below the floor."""
     if seat.judge == PANEL:
         return NO_PANEL_EXAM
@@ -271,9 +271,9 @@ def _marks_text(result: ExamResult, what: str) -> str:
     if KINDS[what].is_pairwise:
         if result.pairs is None:
             return ""
-        return f"same in both orders {share(result.pairs.same_swapped)}; own wording {share(result.pairs.own)}"
+        return f"same in both orders {rate_cell(result.pairs.same_swapped)}; own wording {rate_cell(result.pairs.own)}"
     if what not in result.kinds:
         return ""
     marks = result.kinds[what]
     mark = f"{BELOW_FLOOR}: " if marks.shortfalls() else "passed: "
-    return f"{mark}finds {share(marks.sensitivity)}, accepts {share(marks.specificity)}"
+    return f"{mark}finds {rate_cell(marks.sensitivity)}, accepts {rate_cell(marks.specificity)}"

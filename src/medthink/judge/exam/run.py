@@ -16,21 +16,21 @@ from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import read_stored, read_stored_rows, write_json, write_jsonl
 from medthink.judge.asking import (
-    Bench,
-    BenchSession,
-    Hearing,
-    JudgeTerms,
+    AskingSettings,
+    Judge,
+    Judges,
+    JudgesResult,
     ask_verdicts,
     blank_judgement,
     find_stop,
-    open_bench,
+    open_judges,
 )
-from medthink.judge.exam.grading import digest_sheets, mark_exam
+from medthink.judge.exam.grading import digest_sheets, grade_exam
 from medthink.judge.exam.make import ExamPlan, discussed_cases, make_exam, pair_sheets
 from medthink.judge.exam.results import (
     RESULTS_FILE,
     ExamResult,
-    ExamSheet,
+    ExamText,
     form_of,
     keep_results,
     read_sheets,
@@ -40,13 +40,13 @@ from medthink.judge.judged import merge_judgements, read_judgements, write_judge
 from medthink.judge.judgement import Judgement, Unjudged, gather_evidence
 from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import prompt_version, reword_prompt
-from medthink.judge.units import Source
+from medthink.judge.units import UnitSource
 from medthink.runs.calls.budget import BudgetReached
-from medthink.runs.engine import run_to_end, work_through
-from medthink.runs.progress import RunListener, Tracker
+from medthink.runs.engine import run_cases, run_to_end
+from medthink.runs.progress import ProgressTracker, RunListener
 from medthink.workflow.condition import Condition
-from medthink.workflow.forms import Fault, ReplyForm, read_form
-from medthink.workflow.view import apply as show_question
+from medthink.workflow.forms import ReplyFault, ReplyForm, read_form
+from medthink.workflow.view import show_under_condition as show_question
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
@@ -72,15 +72,15 @@ class RewordForm(ReplyForm, frozen=True):
     text: str
 
 
-async def reword_case(hearing: Hearing, case: Case) -> Rewording | Unjudged:
+async def reword_case(hearing: Judge, case: Case) -> Rewording | Unjudged:
     """Ask a judge to write a case's discussion in its own words."""
     text = case.reference.discussion.strip()
-    source = Source(run="exam", case=case.id, sample=0, what="reword", parts={"text": text})
+    source = UnitSource(run="exam", case=case.id, sample=0, what="reword", parts={"text": text})
     prompt = reword_prompt(source)
 
-    def read(reply: str) -> str | Fault:
+    def read(reply: str) -> str | ReplyFault:
         form = read_form(reply, RewordForm, prompt.call)
-        return form if isinstance(form, Fault) else _check(form.text.strip(), text)
+        return form if isinstance(form, ReplyFault) else _check(form.text.strip(), text)
 
     heard = await hearing.hear(prompt, read, case_id=case.id, repeat=0)
     if isinstance(heard.result, Unjudged):
@@ -88,12 +88,12 @@ async def reword_case(hearing: Hearing, case: Case) -> Rewording | Unjudged:
     return Rewording(author=hearing.desk.answerer.spec, case=case.id, text=heard.result)
 
 
-def _check(text: str, original: str) -> str | Fault:
+def _check(text: str, original: str) -> str | ReplyFault:
     """The text, or why it does not say the same: numbers and sides must stay, and the length must be similar."""
     if not _LENGTHS[0] <= len(text) / len(original) <= _LENGTHS[1]:
-        return Fault("wrong_form", "the text must be about as long as the one given")
+        return ReplyFault("wrong_form", "the text must be about as long as the one given")
     if _count(text) != _count(original):
-        return Fault("wrong_form", "every number and side of the text must be kept, and none added")
+        return ReplyFault("wrong_form", "every number and side of the text must be kept, and none added")
     return text
 
 
@@ -101,7 +101,7 @@ def _count(text: str) -> Counter[str]:
     return Counter(found.lower() for found in _KEPT.findall(text))
 
 
-def own_sheets(rewordings: Iterable[Rewording], cases: dict[int, Case]) -> Iterator[ExamSheet]:
+def own_sheets(rewordings: Iterable[Rewording], cases: dict[int, Case]) -> Iterator[ExamText]:
     """Each rewording beside the expert's text, in both orders."""
     for one in rewordings:
         start = _FIRST_NUMBER + 2 * int(digest_value([one.author, one.case])[:7], 16)
@@ -141,7 +141,7 @@ class ExamManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return ExamPlan(items=self.items, seed=self.seed)
 
 
-class ExamOrder(JudgeTerms, frozen=True, kw_only=True):
+class ExamSpec(AskingSettings, frozen=True, kw_only=True):
     """The parameters of a session.
 
     Without a `benchmark`, the exam already in `out` is used; a different `plan` is refused.
@@ -154,7 +154,7 @@ class ExamOrder(JudgeTerms, frozen=True, kw_only=True):
     what: tuple[str, ...] = DEFAULT_KINDS
 
 
-class ExamSession(BenchSession, frozen=True, kw_only=True):
+class ExamSession(JudgesResult, frozen=True, kw_only=True):
     """How a session ended: the exam, the results of its judges, and the judgements that failed."""
 
     results: tuple[ExamResult, ...]
@@ -162,8 +162,8 @@ class ExamSession(BenchSession, frozen=True, kw_only=True):
     failed: tuple[Judgement, ...] = ()
 
 
-def sit_exam(
-    order: ExamOrder, *, transport: "Transport | None" = None, listener: RunListener | None = None
+def run_exam(
+    order: ExamSpec, *, transport: "Transport | None" = None, listener: RunListener | None = None
 ) -> ExamSession:
     """Have the judges sit the exam, or continue where an earlier session stopped; nothing is asked twice."""
     return run_to_end(_Sitting(order, transport, listener).work())
@@ -171,7 +171,7 @@ def sit_exam(
 
 def open_exam(
     out: Path, benchmark: Path | None = None, *, split: str = "test", plan: ExamPlan | None = None
-) -> tuple[ExamManifest, tuple[ExamSheet, ...], dict[int, Case]]:
+) -> tuple[ExamManifest, tuple[ExamText, ...], dict[int, Case]]:
     """The exam in a folder, with its cases; if there is none yet, it is made from the benchmark."""
     if (out / EXAM_FILE).exists():
         return _open_made(out, benchmark, plan)
@@ -182,7 +182,7 @@ def open_exam(
 
 def _open_made(
     out: Path, benchmark: Path | None, plan: ExamPlan | None
-) -> tuple[ExamManifest, tuple[ExamSheet, ...], dict[int, Case]]:
+) -> tuple[ExamManifest, tuple[ExamText, ...], dict[int, Case]]:
     manifest = read_stored(out / EXAM_FILE, ExamManifest, name="an exam", remedy=f"is {out} the right folder?")
     if plan is not None and plan != manifest.plan:
         raise UsageError(
@@ -202,7 +202,7 @@ def _open_made(
 
 def _make(
     out: Path, benchmark: Path, split: str, plan: ExamPlan
-) -> tuple[ExamManifest, tuple[ExamSheet, ...], dict[int, Case]]:
+) -> tuple[ExamManifest, tuple[ExamText, ...], dict[int, Case]]:
     held = _hold_split(benchmark, split)
     sheets = make_exam(held.cases.values(), plan)
     manifest = ExamManifest(
@@ -227,10 +227,10 @@ def _hold_split(place: Path, split: str) -> HeldSplit:
 class _Sitting:
     """The state of one session while it works."""
 
-    def __init__(self, order: ExamOrder, transport: "Transport | None", listener: RunListener | None) -> None:
+    def __init__(self, order: ExamSpec, transport: "Transport | None", listener: RunListener | None) -> None:
         self._order = order
         self._transport = transport
-        self._tracker = Tracker(listener)
+        self._tracker = ProgressTracker(listener)
         self._tracker.counts.unit = "judgements"
         _refuse_unknown(order.what)
         self._manifest, self._sheets, self._cases = open_exam(
@@ -241,11 +241,11 @@ class _Sitting:
     async def work(self) -> ExamSession:
         """Run the session under the folder's lock."""
         order = self._order
-        bench = open_bench(order.out, order, specs=order.judges, tracker=self._tracker, transport=self._transport)
+        bench = open_judges(order.out, order, specs=order.judges, tracker=self._tracker, transport=self._transport)
         async with bench as opened:
             return await opened.work(self._sit_all)
 
-    async def _sit_all(self, bench: Bench) -> ExamSession:
+    async def _sit_all(self, bench: Judges) -> ExamSession:
         self._made.clear()
         self._tracker.begin_pass()
         rewordings, short = await self._reword(bench)
@@ -257,14 +257,14 @@ class _Sitting:
         return self._finish(bench, sheets, [short, *ends])
 
     def _finish(
-        self, bench: Bench, sheets: Sequence[ExamSheet], ends: Sequence[BudgetReached | BaseException | None]
+        self, bench: Judges, sheets: Sequence[ExamText], ends: Sequence[BudgetReached | BaseException | None]
     ) -> ExamSession:
         out = self._order.out
         judgements = merge_judgements(read_judgements(out), self._made)
         write_judgements(out, judgements)
         # Results from an earlier wording of a prompt are kept, but not mixed with these.
         current = [one for one in judgements if one.prompt == prompt_version(one.what)]
-        results = mark_exam(sheets, current, exam=digest_sheets(self._sheets), benchmark=self._manifest.fingerprint)
+        results = grade_exam(sheets, current, exam=digest_sheets(self._sheets), benchmark=self._manifest.fingerprint)
         keep_results(out / RESULTS_FILE, results)
         stopped_by = find_stop(ends)
         own = [one for one in results if one.judge in self._order.judges and one.setting == self._order.setting]
@@ -277,7 +277,7 @@ class _Sitting:
             warnings=tuple(self._tracker.counts.warnings),
         )
 
-    async def _reword(self, bench: Bench) -> tuple[dict[tuple[str, int], Rewording], BudgetReached | None]:
+    async def _reword(self, bench: Judges) -> tuple[dict[tuple[str, int], Rewording], BudgetReached | None]:
         """Every judge's own words for some of the discussions; those of earlier judges stay."""
         kept = read_rewordings(self._order.out)
         if not any(KINDS[what].is_pairwise for what in self._order.what):
@@ -289,22 +289,22 @@ class _Sitting:
             if (spec, case) not in kept
         ]
 
-        async def handle(one: tuple[Hearing, int]) -> None:
+        async def handle(one: tuple[Judge, int]) -> None:
             made = await reword_case(one[0], self._cases[one[1]])
             if isinstance(made, Rewording):
                 kept[made.author, made.case] = made
 
         places = max(hearing.desk.answerer.concurrency for hearing in bench.hearings.values())
-        stop = await work_through(work, handle, workers=places)
+        stop = await run_cases(work, handle, workers=places)
         write_rewordings(self._order.out, kept)
         return kept, stop
 
-    def _tell_totals(self, sheets: Sequence[ExamSheet]) -> None:
+    def _tell_totals(self, sheets: Sequence[ExamText]) -> None:
         counts = self._tracker.counts
         counts.predictions = len(list(self._work(sheets))) * len(self._order.judges)
         counts.calls = counts.finished + counts.predictions
 
-    def _work(self, sheets: Iterable[ExamSheet]) -> Iterable[tuple[ExamSheet, str, int]]:
+    def _work(self, sheets: Iterable[ExamText]) -> Iterable[tuple[ExamText, str, int]]:
         """Every sheet for every kind it suits; those with a reversed copy are also asked a second time unchanged."""
         turned = {sheet.reverses for sheet in sheets}
         for what in self._order.what:
@@ -314,15 +314,15 @@ class _Sitting:
                     if sheet.number in turned:
                         yield sheet, what, 1
 
-    async def _sit(self, hearing: Hearing, sheets: Sequence[ExamSheet], bench: Bench) -> BudgetReached | None:
-        async def judge(work: tuple[ExamSheet, str, int]) -> None:
+    async def _sit(self, hearing: Judge, sheets: Sequence[ExamText], bench: Judges) -> BudgetReached | None:
+        async def judge(work: tuple[ExamText, str, int]) -> None:
             judgement = await self._judge(hearing, *work, bench)
             self._made.append(judgement)
             self._tracker.counts.states[judgement.state] += 1
 
-        return await work_through(self._work(sheets), judge, workers=hearing.desk.answerer.concurrency)
+        return await run_cases(self._work(sheets), judge, workers=hearing.desk.answerer.concurrency)
 
-    async def _judge(self, hearing: Hearing, sheet: ExamSheet, what: str, repeat: int, bench: Bench) -> Judgement:
+    async def _judge(self, hearing: Judge, sheet: ExamText, what: str, repeat: int, bench: Judges) -> Judgement:
         source = sheet.source(what)
         case = self._cases[sheet.case]
         evidence = gather_evidence(case, show_question(Condition(), case.question), self._order.sees)

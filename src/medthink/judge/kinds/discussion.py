@@ -10,8 +10,17 @@ from medthink.cases.sections import SECTIONS
 from medthink.core.digest import digest_value
 from medthink.judge.judgement import Evidence, Judgement, UnitVerdict
 from medthink.judge.kinds import kind
-from medthink.judge.kinds.kind import Aspect, Column, Item, JudgeKind, Labels, Texts, common_scores, match_ids
-from medthink.judge.kinds.rule_verdict import Ruling, rule_on_findings
+from medthink.judge.kinds.kind import (
+    Aspect,
+    JudgedItem,
+    JudgedTexts,
+    JudgeKind,
+    Labels,
+    ReaderColumn,
+    common_scores,
+    match_ids,
+)
+from medthink.judge.kinds.rule_verdict import RuleVerdict, rule_on_findings
 from medthink.judge.rubric import (
     DIMENSIONS,
     SCORES,
@@ -23,12 +32,21 @@ from medthink.judge.rubric import (
     Support,
     Zero,
 )
-from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, Units, majority, mean_of, rate_of
-from medthink.judge.units import Source, UnitSet
+from medthink.judge.scores import (
+    JudgeConfigScores,
+    Rights,
+    ScoreCell,
+    ScoreTable,
+    Units,
+    clustered_mean,
+    clustered_rate,
+    majority_label,
+)
+from medthink.judge.units import UnitSet, UnitSource
 from medthink.models.request import Schema
 from medthink.runs.prediction import Prediction
 from medthink.stats import Measured
-from medthink.workflow.forms import TEXT, Fault, ReplyForm, form_schema, list_of, object_of, one_of, read_form
+from medthink.workflow.forms import TEXT, ReplyFault, ReplyForm, form_schema, list_of, object_of, one_of, read_form
 from medthink.workflow.sentences import split_sentences
 
 _SECTION_OF: dict[Dimension, str] = {
@@ -76,7 +94,7 @@ class DiscussionForm(ReplyForm, frozen=True):
     education: tuple[DimensionForm, ...]
 
 
-class DiscussionScores(SeatScores, frozen=True, kw_only=True):
+class DiscussionScores(JudgeConfigScores, frozen=True, kw_only=True):
     """The discussions of a run, as one seat judges them; scores of a dimension run from 0 to 2, the total to 10."""
 
     sentences: int
@@ -103,25 +121,31 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
         Aspect(name="education", categories=SCORES, is_main=True, is_ordered=True),
         Aspect(name="reason for 0", categories=ZEROS),
     )
-    columns = (Column("label", (*SENTENCE_LABELS, kind.UNSURE)), Column("score", _SCORE_WORDS), Column("zero", ZEROS))
+    columns = (
+        ReaderColumn("label", (*SENTENCE_LABELS, kind.UNSURE)),
+        ReaderColumn("score", _SCORE_WORDS),
+        ReaderColumn("zero", ZEROS),
+    )
     forms: ClassVar[Mapping[str, str]] = {
         "sentence": "label (correct = supported, incorrect = contradicted, unverifiable)",
         "education": "score (0, 1 or 2) of the whole discussion; for a 0 also zero (absent or wrong)",
     }
 
-    def texts(self, prediction: Prediction) -> Texts:
+    def texts(self, prediction: Prediction) -> JudgedTexts:
         """The six sections."""
         texts = prediction.discussion or {}
         missing = tuple(name for name in SECTIONS if texts and not split_sentences(texts.get(name, "")))
-        return Texts({name: texts.get(name, "") for name in SECTIONS}, missing)
+        return JudgedTexts({name: texts.get(name, "") for name in SECTIONS}, missing)
 
-    def items(self, units: UnitSet) -> tuple[Item, ...]:
+    def items(self, units: UnitSet) -> tuple[JudgedItem, ...]:
         """Every sentence, and the five dimensions of the whole."""
-        sentences = tuple(Item(id=unit.id, form="sentence", part=unit.part, text=unit.text) for unit in units.units)
+        sentences = tuple(
+            JudgedItem(id=unit.id, form="sentence", part=unit.part, text=unit.text) for unit in units.units
+        )
         if units.state != "ok":
             return sentences
         dimensions = (
-            Item(
+            JudgedItem(
                 id=education_id(units.ids, name),
                 form="education",
                 part=name,
@@ -144,16 +168,16 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
         call: str,
         units: UnitSet,
         rests_on: Sequence[str],  # noqa: ARG002
-    ) -> tuple[SentenceVerdict | EducationVerdict, ...] | Fault:
+    ) -> tuple[SentenceVerdict | EducationVerdict, ...] | ReplyFault:
         """One verdict per sentence and one score per dimension; both are required."""
         form = read_form(text, DiscussionForm, call)
-        if isinstance(form, Fault):
+        if isinstance(form, ReplyFault):
             return form
         sentences = match_ids(form.verdicts, units.ids)
-        if isinstance(sentences, Fault):
+        if isinstance(sentences, ReplyFault):
             return sentences
         education = match_dimensions(form.education, units.ids)
-        return education if isinstance(education, Fault) else (*sentences, *education)
+        return education if isinstance(education, ReplyFault) else (*sentences, *education)
 
     def read_stored(self, rows: Sequence[Mapping[str, Any]]) -> tuple[SentenceVerdict | EducationVerdict, ...]:
         """Sentences, which have a label, and scores."""
@@ -162,7 +186,7 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
             for row in rows
         )
 
-    def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: Source) -> dict[str, Any]:  # noqa: ARG002
+    def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: UnitSource) -> dict[str, Any]:  # noqa: ARG002
         """Compare every sentence with the expert's findings, and check whether each dimension's section is there."""
         rulings = {unit.id: rule_on_findings(unit, evidence) for unit in units.units}
         verdicts = [
@@ -177,7 +201,7 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
         if scores:
             return scores[(len(scores) - 1) // 2]
         sentences = [one for one in ballots if isinstance(one, SentenceVerdict)]
-        label = majority([one.label for one in sentences])
+        label = majority_label([one.label for one in sentences])
         return next((one for one in sentences if one.label == label), None)
 
     def labels(self, verdict: SentenceVerdict | EducationVerdict) -> Labels:
@@ -189,14 +213,14 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
     def read_cells(self, form: str, row: Mapping[str, str]) -> Labels:
         """A label for a sentence, 0, 1 or 2 for a dimension."""
         if form == "education":
-            word = kind.read_word("score", row.get("score", ""), _SCORE_WORDS)
-            zero = kind.read_word("zero", row.get("zero", ""), ZEROS)
+            word = kind.read_label("score", row.get("score", ""), _SCORE_WORDS)
+            zero = kind.read_label("zero", row.get("zero", ""), ZEROS)
             if zero is not None and word != "0":
                 raise kind.ContradictoryCells(f"zero: {zero}, but the score is not 0")
             return {"education": None if word is None else int(word), "reason for 0": zero}
-        return {"sentence": kind.read_word("label", row.get("label", ""), SENTENCE_LABELS)}
+        return {"sentence": kind.read_label("label", row.get("label", ""), SENTENCE_LABELS)}
 
-    def columns_of(self, form: str) -> tuple[Column, ...]:
+    def columns_of(self, form: str) -> tuple[ReaderColumn, ...]:
         """A label for a sentence; a score, and the reason for a 0, for a dimension."""
         label, *education = self.columns
         return tuple(education) if form == "education" else (label,)
@@ -222,16 +246,18 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
         return DiscussionScores(
             **common_scores(rows, units),
             sentences=len(labelled),
-            labels={word: rate_of((case, label == word) for case, _, label in labelled) for word in SENTENCE_LABELS},
+            labels={
+                word: clustered_rate((case, label == word) for case, _, label in labelled) for word in SENTENCE_LABELS
+            },
             by_section={name: _section(labelled, name) for name in SECTIONS},
             missing_sections={name: missing[name] for name in SECTIONS},
             education={
-                name: mean_of(((c, score) for c, one, score in scores if one == name), within=(0, 2))
+                name: clustered_mean(((c, score) for c, one, score in scores if one == name), within=(0, 2))
                 for name in DIMENSIONS
             },
             levels={name: _count_levels(score for _, one, score in scores if one == name) for name in DIMENSIONS},
             zeros={name: dict(Counter(str(why) for one, why in zeros if one == name)) for name in DIMENSIONS},
-            total=mean_of(totals, within=(0, 10)),
+            total=clustered_mean(totals, within=(0, 10)),
         )
 
     def _total(self, row: Judgement) -> int | None:
@@ -284,13 +310,13 @@ def education_id(ids: Iterable[str], dimension: str) -> str:
     return digest_value(["education", dimension, *ids])[:12]
 
 
-def match_dimensions(scores: Sequence[DimensionForm], ids: Sequence[str]) -> tuple[EducationVerdict, ...] | Fault:
+def match_dimensions(scores: Sequence[DimensionForm], ids: Sequence[str]) -> tuple[EducationVerdict, ...] | ReplyFault:
     """The scores in the order of the dimensions; each needs exactly one."""
     if sorted(score.dimension for score in scores) != sorted(DIMENSIONS):
-        return Fault("wrong_ids", "each of the five dimensions needs exactly one score")
+        return ReplyFault("wrong_ids", "each of the five dimensions needs exactly one score")
     wrong = [one.dimension for one in scores if (one.score == 0) == (one.zero == "not applicable")]
     if wrong:
-        return Fault("contradictory", f'{wrong[0]}: "zero" must say absent or wrong for a 0, and only for a 0')
+        return ReplyFault("contradictory", f'{wrong[0]}: "zero" must say absent or wrong for a 0, and only for a 0')
     ordered = sorted(scores, key=lambda score: DIMENSIONS.index(score.dimension))
     return tuple(
         EducationVerdict(
@@ -304,7 +330,7 @@ def match_dimensions(scores: Sequence[DimensionForm], ids: Sequence[str]) -> tup
     )
 
 
-def _score_by_rule(name: Dimension, units: UnitSet, rulings: Mapping[str, Ruling]) -> DimensionForm:
+def _score_by_rule(name: Dimension, units: UnitSet, rulings: Mapping[str, RuleVerdict]) -> DimensionForm:
     section = [rulings[unit.id] for unit in units.units if unit.part == _SECTION_OF[name]]
     if not section:
         return DimensionForm(dimension=name, score=0, zero="absent", reason="its section is missing")
@@ -315,7 +341,7 @@ def _score_by_rule(name: Dimension, units: UnitSet, rulings: Mapping[str, Ruling
 
 def _section(labelled: Sequence[tuple[int, str, str]], name: str) -> dict[str, Measured]:
     inside = [(case, label) for case, part, label in labelled if part == name]
-    return {word: rate_of((case, label == word) for case, label in inside) for word in SENTENCE_LABELS}
+    return {word: clustered_rate((case, label == word) for case, label in inside) for word in SENTENCE_LABELS}
 
 
 def _count_levels(scores: Iterable[int]) -> dict[int, int]:

@@ -5,12 +5,12 @@ from typing import Any, ClassVar
 
 from medthink.judge.judgement import Evidence, Judgement, UnitVerdict
 from medthink.judge.kinds import kind
-from medthink.judge.kinds.kind import Aspect, Column, Labels, Texts, common_scores
+from medthink.judge.kinds.kind import Aspect, JudgedTexts, Labels, ReaderColumn, common_scores
 from medthink.judge.kinds.rule_verdict import rule_on_findings
-from medthink.judge.kinds.single_label import WordKind
+from medthink.judge.kinds.single_label import SingleLabelKind
 from medthink.judge.rubric import SUPPORTS, Support
-from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, Units, rate_of
-from medthink.judge.units import Source, UnitSet
+from medthink.judge.scores import JudgeConfigScores, Rights, ScoreCell, ScoreTable, Units, clustered_rate
+from medthink.judge.units import UnitSet, UnitSource
 from medthink.runs.prediction import Prediction
 from medthink.stats import Measured
 from medthink.workflow.sentences import split_sentences
@@ -25,7 +25,7 @@ class StatementVerdict(UnitVerdict, frozen=True, kw_only=True):
     rests_on: tuple[str, ...]
 
 
-class FindingScores(SeatScores, frozen=True, kw_only=True):
+class FindingScores(JudgeConfigScores, frozen=True, kw_only=True):
     """Statements of findings and summaries, as one seat judges them."""
 
     statements: int
@@ -33,7 +33,7 @@ class FindingScores(SeatScores, frozen=True, kw_only=True):
     summary: dict[str, Measured]
 
 
-class FindingsKind(WordKind[StatementVerdict, FindingScores]):
+class FindingsKind(SingleLabelKind[StatementVerdict, FindingScores]):
     """What a model says about each image, and its summary of all images."""
 
     name = "findings"
@@ -41,22 +41,22 @@ class FindingsKind(WordKind[StatementVerdict, FindingScores]):
     leading = "statement"
     exam_part = SUMMARY
     aspects = (Aspect(name="statement", categories=SUPPORTS, is_main=True, wrong="contradicted"),)
-    columns = (Column("factual", (*SUPPORTS, kind.UNSURE)),)
+    columns = (ReaderColumn("factual", (*SUPPORTS, kind.UNSURE)),)
     forms: ClassVar[Mapping[str, str]] = {"statement": "factual"}
     verdict = StatementVerdict
     field = "support"
     column = "factual"
 
-    def texts(self, prediction: Prediction) -> Texts:
+    def texts(self, prediction: Prediction) -> JudgedTexts:
         """The findings of every image, and the summary."""
         steps = prediction.prediction_twi
         if steps is None:
-            return Texts({})
+            return JudgedTexts({})
         findings = {f"image {k}": text or "" for k, text in enumerate(steps.step1_per_image_findings or (), start=1)}
         parts = findings | {SUMMARY: steps.step2_integrated_summary or ""}
-        return Texts(parts, tuple(name for name, text in parts.items() if not split_sentences(text)))
+        return JudgedTexts(parts, tuple(name for name, text in parts.items() if not split_sentences(text)))
 
-    def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: Source) -> dict[str, Any]:  # noqa: ARG002
+    def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: UnitSource) -> dict[str, Any]:  # noqa: ARG002
         """Compare every statement with the expert's findings."""
         rulings = {unit.id: rule_on_findings(unit, evidence) for unit in units.units}
         verdicts = [
@@ -76,8 +76,12 @@ class FindingsKind(WordKind[StatementVerdict, FindingScores]):
         return FindingScores(
             **common_scores(rows, units),
             statements=len(found),
-            images={word: rate_of((c, s == word) for c, part, s in found if part != SUMMARY) for word in SUPPORTS},
-            summary={word: rate_of((c, s == word) for c, part, s in found if part == SUMMARY) for word in SUPPORTS},
+            images={
+                word: clustered_rate((c, s == word) for c, part, s in found if part != SUMMARY) for word in SUPPORTS
+            },
+            summary={
+                word: clustered_rate((c, s == word) for c, part, s in found if part == SUMMARY) for word in SUPPORTS
+            },
         )
 
     def tables(self, scores: FindingScores) -> tuple[ScoreTable, ...]:

@@ -12,23 +12,23 @@ import msgspec
 from medthink.cases.case import Case
 from medthink.cases.slices import Slices, group_by_slice, sort_slices
 from medthink.judge.decisive import DecisiveList, is_shown
-from medthink.judge.judgement import Evidence, Judgement, UnitVerdict, label_seats
+from medthink.judge.judgement import Evidence, Judgement, UnitVerdict, label_judges
 from medthink.judge.rubric import ERROR_TYPES, SUPPORTS, ErrorType, Support
-from medthink.judge.scores import JudgedSlice, Rights, ScoreCell, ScoreTable, SeatScores, Units, measure_coverage
-from medthink.judge.units import MAX_UNITS, Source, UnitSet
+from medthink.judge.scores import JudgeConfigScores, JudgedSlice, Rights, ScoreCell, ScoreTable, Units, measure_coverage
+from medthink.judge.units import MAX_UNITS, UnitSet, UnitSource
 from medthink.models.request import Schema
 from medthink.runs.prediction import Prediction
-from medthink.workflow.forms import Fault
+from medthink.workflow.forms import ReplyFault
 from medthink.workflow.sentences import split_sentences
 
 Label = str | int | bool
 Labels = Mapping[str, Label | None]
 
 Given = TypeVar("Given", bound=UnitVerdict)
-Scored = TypeVar("Scored", bound=SeatScores)
+Scored = TypeVar("Scored", bound=JudgeConfigScores)
 
 
-class Item(msgspec.Struct, frozen=True, kw_only=True):
+class JudgedItem(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that takes a verdict or a reader's labels; `form` says which labels it takes."""
 
     id: str
@@ -51,14 +51,14 @@ class Aspect(msgspec.Struct, frozen=True, kw_only=True):
     wrong: Label | None = None
 
 
-class Column(msgspec.Struct, frozen=True):
+class ReaderColumn(msgspec.Struct, frozen=True):
     """A column that readers fill in, and the words to choose from where these are few."""
 
     name: str
     choices: tuple[str, ...] = ()
 
 
-class Texts(msgspec.Struct, frozen=True):
+class JudgedTexts(msgspec.Struct, frozen=True):
     """The texts of a prediction by part, and the parts that should be there and are not."""
 
     parts: dict[str, str]
@@ -87,15 +87,15 @@ class JudgeKind(ABC, Generic[Given, Scored]):
     true_label: ClassVar[str] = "supported"
     exam_part: ClassVar[str] = ""
     aspects: ClassVar[tuple[Aspect, ...]]
-    columns: ClassVar[tuple[Column, ...]]
+    columns: ClassVar[tuple[ReaderColumn, ...]]
     forms: ClassVar[Mapping[str, str]]
 
     @abstractmethod
-    def texts(self, prediction: Prediction) -> Texts:
+    def texts(self, prediction: Prediction) -> JudgedTexts:
         """The parts of a prediction that are judged."""
 
     @abstractmethod
-    def items(self, units: UnitSet) -> tuple[Item, ...]:
+    def items(self, units: UnitSet) -> tuple[JudgedItem, ...]:
         """Everything that takes a verdict, in the order of verdicts."""
 
     @abstractmethod
@@ -103,7 +103,9 @@ class JudgeKind(ABC, Generic[Given, Scored]):
         """The form of a reply; `rests_on` are the names of the evidence."""
 
     @abstractmethod
-    def read_reply(self, text: str, call: str, units: UnitSet, rests_on: Sequence[str]) -> tuple[Given, ...] | Fault:
+    def read_reply(
+        self, text: str, call: str, units: UnitSet, rests_on: Sequence[str]
+    ) -> tuple[Given, ...] | ReplyFault:
         """One verdict for every item, or what is wrong with the reply."""
 
     @abstractmethod
@@ -111,7 +113,7 @@ class JudgeKind(ABC, Generic[Given, Scored]):
         """The verdicts of a row of `judgements.jsonl`."""
 
     @abstractmethod
-    def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: Source) -> dict[str, Any]:
+    def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: UnitSource) -> dict[str, Any]:
         """The reply of the embedded judge, without the code of its call."""
 
     @abstractmethod
@@ -126,7 +128,7 @@ class JudgeKind(ABC, Generic[Given, Scored]):
     def read_cells(self, form: str, row: Mapping[str, str]) -> Labels:
         """A reader's cells as labels by aspect; ValueError names a cell that is unreadable or contradictory."""
 
-    def columns_of(self, form: str) -> tuple[Column, ...]:  # noqa: ARG002
+    def columns_of(self, form: str) -> tuple[ReaderColumn, ...]:  # noqa: ARG002
         """The columns that an item of this form takes."""
         return self.columns
 
@@ -155,11 +157,11 @@ class JudgeKind(ABC, Generic[Given, Scored]):
         """The cells shown for a slice."""
         return self.tables(scores)[0].rows[0]
 
-    def source(self, prediction: Prediction, case: Case, run: str, decisive: DecisiveList | None = None) -> Source:
+    def source(self, prediction: Prediction, case: Case, run: str, decisive: DecisiveList | None = None) -> UnitSource:
         """The texts of a prediction that are judged, with its answer; an empty part is left out."""
         texts = self.texts(prediction)
         findings = decisive.findings if decisive and self.uses_decisive else ()
-        return Source(
+        return UnitSource(
             run=run,
             case=prediction.case,
             sample=prediction.sample,
@@ -180,7 +182,7 @@ class JudgeKind(ABC, Generic[Given, Scored]):
         run: str,
         other_run: str,
         against: str,
-    ) -> tuple[Source, ...]:
+    ) -> tuple[UnitSource, ...]:
         """The texts of a prediction and of another run's, for a kind that compares two."""
         raise NotImplementedError(f"{self.name} does not compare two runs")
 
@@ -208,14 +210,14 @@ def common_scores(rows: Sequence[Judgement], units: Units) -> dict[str, Any]:
     seat = rows[0].seat
     return {
         "seat": seat,
-        "label": label_seats(rows).get(seat, seat.label()),
+        "label": label_judges(rows).get(seat, seat.label()),
         "is_smoke_test": seat.is_smoke_test,
         "coverage": measure_coverage(rows, units),
         "ties": sum(len(row.ties) for row in rows),
     }
 
 
-def match_ids(verdicts: Iterable[Given], ids: Sequence[str]) -> tuple[Given, ...] | Fault:
+def match_ids(verdicts: Iterable[Given], ids: Sequence[str]) -> tuple[Given, ...] | ReplyFault:
     """The verdicts in the order of the units; each unit needs exactly one."""
     by_id: dict[str, Given] = {}
     counts: Counter[str] = Counter()
@@ -228,15 +230,15 @@ def match_ids(verdicts: Iterable[Given], ids: Sequence[str]) -> tuple[Given, ...
     problems = [f"no verdict for {', '.join(missing)}"] if missing else []
     problems += [f"more than one verdict for {', '.join(twice)}"] if twice else []
     problems += [f"{strange} verdicts for ids that were not given"] if strange else []
-    return Fault("wrong_ids", "; ".join(problems)) if problems else tuple(by_id[one] for one in ids)
+    return ReplyFault("wrong_ids", "; ".join(problems)) if problems else tuple(by_id[one] for one in ids)
 
 
-def check_grounds(verdict: UnitVerdict, rests_on: Sequence[str], allowed: Sequence[str]) -> Fault | None:
+def check_grounds(verdict: UnitVerdict, rests_on: Sequence[str], allowed: Sequence[str]) -> ReplyFault | None:
     """Why a verdict's reason or grounds are not acceptable; None if they are."""
     if not verdict.reason.strip():
-        return Fault("wrong_form", f"{verdict.id} has no reason")
+        return ReplyFault("wrong_form", f"{verdict.id} has no reason")
     if not rests_on or set(rests_on) - set(allowed):
-        return Fault("wrong_form", f'{verdict.id} must rest on one or more of the names given for "rests_on"')
+        return ReplyFault("wrong_form", f'{verdict.id} must rest on one or more of the names given for "rests_on"')
     return None
 
 
@@ -262,7 +264,7 @@ class ContradictoryCells(ValueError):
     """Cells of one row that cannot all be right."""
 
 
-def read_word(column: str, text: str, words: Sequence[Word]) -> Word | None:
+def read_label(column: str, text: str, words: Sequence[Word]) -> Word | None:
     """One of the words, or nothing."""
     folded = _fold(text)
     found = next((word for word in words if word == folded), None)
@@ -284,7 +286,7 @@ def read_support(text: str, *, may_differ: bool = False) -> Support | None:
     word = _fold(text)
     if may_differ and word not in SUPPORTS:
         return None
-    return read_word("factual", word, SUPPORTS)
+    return read_label("factual", word, SUPPORTS)
 
 
 def read_truth(column: str, text: str) -> bool | None:

@@ -5,10 +5,10 @@ from typing import Any, ClassVar, Literal, get_args
 
 from medthink.judge.judgement import Evidence, Judgement, UnitVerdict
 from medthink.judge.kinds import kind
-from medthink.judge.kinds.kind import Aspect, Column, Texts, common_scores
-from medthink.judge.kinds.single_label import WordKind
-from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, Units, rate_of
-from medthink.judge.units import NOT_SHOWN, Source, UnitSet
+from medthink.judge.kinds.kind import Aspect, JudgedTexts, ReaderColumn, common_scores
+from medthink.judge.kinds.single_label import SingleLabelKind
+from medthink.judge.scores import JudgeConfigScores, Rights, ScoreCell, ScoreTable, Units, clustered_rate
+from medthink.judge.units import NOT_SHOWN, UnitSet, UnitSource
 from medthink.metrics.findings import compare_findings
 from medthink.runs.prediction import Prediction
 from medthink.stats import Measured
@@ -28,7 +28,7 @@ class OmissionVerdict(UnitVerdict, frozen=True, kw_only=True):
     finding: Omission
 
 
-class OmissionScores(SeatScores, frozen=True, kw_only=True):
+class OmissionScores(JudgeConfigScores, frozen=True, kw_only=True):
     """How many decisive findings the texts of a run mention, by part.
 
     `not_shown` counts separately those on images the author was not shown.
@@ -39,7 +39,7 @@ class OmissionScores(SeatScores, frozen=True, kw_only=True):
     not_shown: dict[str, Measured]
 
 
-class OmissionsKind(WordKind[OmissionVerdict, OmissionScores]):
+class OmissionsKind(SingleLabelKind[OmissionVerdict, OmissionScores]):
     """The decisive findings, looked for in the rationale, the summary and the findings of each image."""
 
     name = "omissions"
@@ -49,21 +49,21 @@ class OmissionsKind(WordKind[OmissionVerdict, OmissionScores]):
     true_label = "mentioned"
     exam_part = "summary"
     aspects = (Aspect(name="omission", categories=OMISSIONS, is_main=True, wrong="missed"),)
-    columns = (Column("finding", (*OMISSIONS, kind.UNSURE)),)
+    columns = (ReaderColumn("finding", (*OMISSIONS, kind.UNSURE)),)
     forms: ClassVar[Mapping[str, str]] = {"omission": "finding (mentioned, missed or contradicted)"}
     verdict = OmissionVerdict
     field = "finding"
     column = "finding"
 
-    def texts(self, prediction: Prediction) -> Texts:
+    def texts(self, prediction: Prediction) -> JudgedTexts:
         """Whichever of the three a prediction has."""
         steps = prediction.prediction_twi
         images = "\n".join(text or "" for text in (steps.step1_per_image_findings or ()) if steps) if steps else ""
         summary = (steps.step2_integrated_summary or "") if steps else ""
         texts = (prediction.prediction_rationale or "", summary, images)
-        return Texts(dict(zip(PARTS, texts, strict=True)))
+        return JudgedTexts(dict(zip(PARTS, texts, strict=True)))
 
-    def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: Source) -> dict[str, Any]:  # noqa: ARG002
+    def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: UnitSource) -> dict[str, Any]:  # noqa: ARG002
         """Compare every decisive finding with those that the text states."""
         verdicts = []
         for unit in units.units:
@@ -94,4 +94,4 @@ class OmissionsKind(WordKind[OmissionVerdict, OmissionScores]):
 
 def _rates(said: Iterable[tuple[int, str]]) -> dict[str, Measured]:
     rows = list(said)
-    return {word: rate_of((case, label == word) for case, label in rows) for word in OMISSIONS}
+    return {word: clustered_rate((case, label == word) for case, label in rows) for word in OMISSIONS}

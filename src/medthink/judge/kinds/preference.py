@@ -8,10 +8,18 @@ import msgspec
 from medthink.core.digest import digest_value
 from medthink.judge.judgement import Evidence, Judgement, UnitVerdict
 from medthink.judge.kinds import kind
-from medthink.judge.kinds.kind import Aspect, Column, Texts, common_scores
-from medthink.judge.kinds.single_label import WordKind
-from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, Units, mean_of, rate_of
-from medthink.judge.units import Source, UnitSet
+from medthink.judge.kinds.kind import Aspect, JudgedTexts, ReaderColumn, common_scores
+from medthink.judge.kinds.single_label import SingleLabelKind
+from medthink.judge.scores import (
+    JudgeConfigScores,
+    Rights,
+    ScoreCell,
+    ScoreTable,
+    Units,
+    clustered_mean,
+    clustered_rate,
+)
+from medthink.judge.units import UnitSet, UnitSource
 from medthink.metrics.findings import compare_findings
 from medthink.runs.prediction import Prediction
 from medthink.stats import Measured
@@ -28,7 +36,7 @@ class PreferenceVerdict(UnitVerdict, frozen=True, kw_only=True):
     preferred: Preferred
 
 
-class Contest(msgspec.Struct, frozen=True, kw_only=True):
+class PairOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """How a run compares with another one; `score` is 1 for a win, 0 for a loss and a half for a tie, by case."""
 
     against: str
@@ -38,18 +46,18 @@ class Contest(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def share(self) -> Measured:
         """The share won, a tie counting half."""
-        return mean_of(self.scores.items(), within=(0, 1))
+        return clustered_mean(self.scores.items(), within=(0, 1))
 
 
-class PreferenceScores(SeatScores, frozen=True, kw_only=True):
+class PreferenceScores(JudgeConfigScores, frozen=True, kw_only=True):
     """The contests of a run, as one seat judges them; keyed in `other` by the other run's number."""
 
-    contests: dict[int, Contest]
+    contests: dict[int, PairOutcome]
     won: Measured
     consistent: Measured
 
 
-class PreferenceKind(WordKind[PreferenceVerdict, PreferenceScores]):
+class PreferenceKind(SingleLabelKind[PreferenceVerdict, PreferenceScores]):
     """Two discussions side by side."""
 
     name = "preference"
@@ -58,26 +66,26 @@ class PreferenceKind(WordKind[PreferenceVerdict, PreferenceScores]):
     leading = "preference"
     true_label = ""
     aspects = (Aspect(name="preference", categories=PREFERENCES, is_main=True),)
-    columns = (Column("preferred", (*PREFERENCES, kind.UNSURE)),)
+    columns = (ReaderColumn("preferred", (*PREFERENCES, kind.UNSURE)),)
     forms: ClassVar[Mapping[str, str]] = {"preference": "preferred (first, second or tie)"}
     verdict = PreferenceVerdict
     field = "preferred"
     column = "preferred"
 
-    def texts(self, prediction: Prediction) -> Texts:
+    def texts(self, prediction: Prediction) -> JudgedTexts:
         """The discussion as one text."""
         sections = prediction.discussion or {}
-        return Texts({"discussion": "\n\n".join(text for text in sections.values() if text.strip())})
+        return JudgedTexts({"discussion": "\n\n".join(text for text in sections.values() if text.strip())})
 
     def pair_sources(
         self, own: Prediction, other: Prediction, *, run: str, other_run: str, against: str
-    ) -> tuple[Source, ...]:
+    ) -> tuple[UnitSource, ...]:
         """The pair in both orders: this run's discussion first, then second."""
         mine, theirs = (self.texts(one).parts["discussion"] for one in (own, other))
         if not mine or not theirs:
             return ()
         return tuple(
-            Source(
+            UnitSource(
                 run=f"{run} {other_run}",
                 case=own.case,
                 sample=other_number(other_run) * 2 + order,
@@ -89,7 +97,7 @@ class PreferenceKind(WordKind[PreferenceVerdict, PreferenceScores]):
             for order, texts in enumerate(((mine, theirs), (theirs, mine)))
         )
 
-    def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: Source) -> dict[str, Any]:
+    def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: UnitSource) -> dict[str, Any]:
         """Prefer the text with more findings that match the expert's, minus those that conflict."""
         reference = "\n".join([evidence.findings, *evidence.captions])
         compared = {name: compare_findings(reference, text) for name, text in source.parts.items()}
@@ -112,8 +120,8 @@ class PreferenceKind(WordKind[PreferenceVerdict, PreferenceScores]):
         return PreferenceScores(
             **common_scores(rows, units),
             contests=contests,
-            won=mean_of(((case, settle(*pair)) for (_, case), pair in pairs.items()), within=(0, 1)),
-            consistent=rate_of((case, not is_flip(*pair)) for (_, case), pair in pairs.items()),
+            won=clustered_mean(((case, pair_score(*pair)) for (_, case), pair in pairs.items()), within=(0, 1)),
+            consistent=clustered_rate((case, not is_flip(*pair)) for (_, case), pair in pairs.items()),
         )
 
     def tables(self, scores: PreferenceScores) -> tuple[ScoreTable, ...]:
@@ -146,7 +154,7 @@ def other_number(run: str) -> int:
     return int(digest_value(run)[:7], 16)
 
 
-def settle(own_first: Preferred, own_second: Preferred) -> float:
+def pair_score(own_first: Preferred, own_second: Preferred) -> float:
     """1 if this run's discussion is preferred in both orders, 0 if the other is, else a half."""
     if (own_first, own_second) == ("first", "second"):
         return 1.0
@@ -155,13 +163,13 @@ def settle(own_first: Preferred, own_second: Preferred) -> float:
 
 def is_flip(own_first: Preferred, own_second: Preferred) -> bool:
     """Whether the preference depends on the order: the same position is preferred twice, or a tie only once."""
-    return settle(own_first, own_second) == 0.5 and (own_first, own_second) != ("tie", "tie")
+    return pair_score(own_first, own_second) == 0.5 and (own_first, own_second) != ("tie", "tie")
 
 
-def _contest(against: str, other: int, pairs: Mapping[tuple[int, int], tuple[Preferred, Preferred]]) -> Contest:
+def _contest(against: str, other: int, pairs: Mapping[tuple[int, int], tuple[Preferred, Preferred]]) -> PairOutcome:
     own = {case: pair for (one, case), pair in pairs.items() if one == other}
-    return Contest(
+    return PairOutcome(
         against=against,
-        scores={case: settle(*pair) for case, pair in sorted(own.items())},
+        scores={case: pair_score(*pair) for case, pair in sorted(own.items())},
         flips=sum(is_flip(*pair) for pair in own.values()),
     )

@@ -14,7 +14,7 @@ _DENIAL = re.compile(
 )
 
 
-class Ruling(msgspec.Struct, frozen=True):
+class RuleVerdict(msgspec.Struct, frozen=True):
     """What the rules say about a unit."""
 
     support: Support
@@ -24,7 +24,7 @@ class Ruling(msgspec.Struct, frozen=True):
     is_about_options: bool = False
 
 
-def rule_on_options(unit: Unit, evidence: Evidence) -> Ruling | None:
+def rule_on_options(unit: Unit, evidence: Evidence) -> RuleVerdict | None:
     """A step that names a single option claims it, or denies it."""
     words = unit.text.lower()
     named = [text for text in evidence.options.values() if text.lower() in words]
@@ -34,18 +34,18 @@ def rule_on_options(unit: Unit, evidence: Evidence) -> Ruling | None:
     is_right = claims == (named[0] == evidence.diagnosis)
     said = f"it {'claims' if claims else 'denies'} an option; the diagnosis {'agrees' if is_right else 'disagrees'}"
     error: ErrorType | None = None if is_right else "reasoning"
-    return Ruling("supported" if is_right else "contradicted", said, "diagnosis", error, is_about_options=True)
+    return RuleVerdict("supported" if is_right else "contradicted", said, "diagnosis", error, is_about_options=True)
 
 
-def rule_on_findings(unit: Unit, evidence: Evidence) -> Ruling:
+def rule_on_findings(unit: Unit, evidence: Evidence) -> RuleVerdict:
     """A finding that matches the reference supports a unit, and one that conflicts contradicts it."""
     expert = "findings" if evidence.findings else "nothing"
     reference = "\n".join([evidence.findings, *evidence.captions])
     found = compare_findings(reference, unit.text)
     if found.conflicts:
-        return Ruling("contradicted", "a finding conflicts with the expert's", expert, "image_understanding")
+        return RuleVerdict("contradicted", "a finding conflicts with the expert's", expert, "image_understanding")
     if found.matched:
-        return Ruling("supported", "a finding matches the expert's", expert)
+        return RuleVerdict("supported", "a finding matches the expert's", expert)
     if found.candidate:
-        return Ruling("unverifiable", "no finding matches the expert's")
-    return Ruling("unverifiable", "it states no finding that the rules know")
+        return RuleVerdict("unverifiable", "no finding matches the expert's")
+    return RuleVerdict("unverifiable", "it states no finding that the rules know")

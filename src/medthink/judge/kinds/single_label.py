@@ -7,13 +7,13 @@ import msgspec
 
 from medthink.judge.judgement import UnitVerdict
 from medthink.judge.kinds import kind
-from medthink.judge.kinds.kind import Given, Item, JudgeKind, Labels, Scored, check_grounds, match_ids
-from medthink.judge.scores import majority
+from medthink.judge.kinds.kind import Given, JudgedItem, JudgeKind, Labels, Scored, check_grounds, match_ids
+from medthink.judge.scores import majority_label
 from medthink.judge.units import UnitSet
 from medthink.models.request import Schema
 from medthink.workflow.forms import (
     TEXT,
-    Fault,
+    ReplyFault,
     ReplyForm,
     first_fault,
     form_schema,
@@ -30,7 +30,7 @@ class VerdictsForm(ReplyForm, Generic[Given], frozen=True):
     verdicts: tuple[Given, ...]
 
 
-class WordKind(JudgeKind[Given, Scored]):
+class SingleLabelKind(JudgeKind[Given, Scored]):
     """A kind with one word for each unit.
 
     `verdict` is the type of its verdicts, whose `field` holds one of the leading aspect's categories; where it also has
@@ -52,10 +52,10 @@ class WordKind(JudgeKind[Given, Scored]):
         """Whether a verdict says what it rests on."""
         return "rests_on" in self.verdict.__struct_fields__
 
-    def items(self, units: UnitSet) -> tuple[Item, ...]:
+    def items(self, units: UnitSet) -> tuple[JudgedItem, ...]:
         """Every unit."""
         (form,) = self.forms
-        return tuple(Item(id=unit.id, form=form, part=unit.part, text=unit.text) for unit in units.units)
+        return tuple(JudgedItem(id=unit.id, form=form, part=unit.part, text=unit.text) for unit in units.units)
 
     def schema(self, call: str, units: UnitSet, rests_on: Sequence[str]) -> Schema:
         """One verdict per unit; the reason comes first, so that it is given before the word."""
@@ -63,18 +63,20 @@ class WordKind(JudgeKind[Given, Scored]):
         verdict = object_of(id=one_of(units.ids), reason=TEXT, **grounds, **{self.field: one_of(self.words)})
         return form_schema(self.name, call, verdicts=list_of(verdict))
 
-    def read_reply(self, text: str, call: str, units: UnitSet, rests_on: Sequence[str]) -> tuple[Given, ...] | Fault:
+    def read_reply(
+        self, text: str, call: str, units: UnitSet, rests_on: Sequence[str]
+    ) -> tuple[Given, ...] | ReplyFault:
         """One verdict per unit, each with a reason."""
         form = read_form(text, VerdictsForm[self.verdict], call)  # type: ignore[name-defined]
-        matched = form if isinstance(form, Fault) else match_ids(form.verdicts, units.ids)
-        if isinstance(matched, Fault):
+        matched = form if isinstance(form, ReplyFault) else match_ids(form.verdicts, units.ids)
+        if isinstance(matched, ReplyFault):
             return matched
         return first_fault(self._check(one, rests_on) for one in matched) or matched
 
-    def _check(self, verdict: UnitVerdict, rests_on: Sequence[str]) -> Fault | None:
+    def _check(self, verdict: UnitVerdict, rests_on: Sequence[str]) -> ReplyFault | None:
         if self.has_grounds:
             return check_grounds(verdict, getattr(verdict, "rests_on"), rests_on)  # noqa: B009
-        return None if verdict.reason.strip() else Fault("wrong_form", f"{verdict.id} has no reason")
+        return None if verdict.reason.strip() else ReplyFault("wrong_form", f"{verdict.id} has no reason")
 
     def read_stored(self, rows: Sequence[Mapping[str, Any]]) -> tuple[Given, ...]:
         """The verdicts as they are."""
@@ -82,7 +84,7 @@ class WordKind(JudgeKind[Given, Scored]):
 
     def vote(self, ballots: Sequence[Given]) -> Given | None:
         """What most say."""
-        word = majority([self.word(ballot) for ballot in ballots])
+        word = majority_label([self.word(ballot) for ballot in ballots])
         return next((ballot for ballot in ballots if self.word(ballot) == word), None)
 
     def word(self, verdict: Given) -> str:
@@ -95,4 +97,4 @@ class WordKind(JudgeKind[Given, Scored]):
 
     def read_cells(self, form: str, row: Mapping[str, str]) -> Labels:  # noqa: ARG002
         """One of the words."""
-        return {self.leading: kind.read_word(self.column, row.get(self.column, ""), self.words)}
+        return {self.leading: kind.read_label(self.column, row.get(self.column, ""), self.words)}

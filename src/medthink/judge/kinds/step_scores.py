@@ -8,7 +8,7 @@ import msgspec
 
 from medthink.judge.judgement import Judgement, UnitVerdict
 from medthink.judge.rubric import ERROR_TYPES, SEVERITIES, SUPPORTS, WEIGHTS, ErrorType, Severity, Support, Weight
-from medthink.judge.scores import Rights, ScoreCell, ScoreTable, SeatScores, mean_of, rate_of
+from medthink.judge.scores import JudgeConfigScores, Rights, ScoreCell, ScoreTable, clustered_mean, clustered_rate
 from medthink.stats import Measured
 
 SEVERE: tuple[Severity, ...] = ("significant", "dangerous")
@@ -82,7 +82,7 @@ class Soundness(msgspec.Struct, frozen=True, kw_only=True):
     critical_steps: Measured
 
 
-class StepScores(SeatScores, frozen=True, kw_only=True):
+class StepScores(JudgeConfigScores, frozen=True, kw_only=True):
     """The reasoning of a run, as one seat judges it."""
 
     steps: int
@@ -108,13 +108,15 @@ def score_steps(rows: JudgedRows, common: dict[str, Any], rights: Rights) -> Ste
     return StepScores(
         **common,
         steps=len(pairs),
-        support={word: rate_of((case, step.factual == word) for case, step in pairs) for word in SUPPORTS},
-        errors=rate_of((case, step.is_error) for case, step in pairs),
-        critical=rate_of((case, step.critical) for case, step in pairs),
-        critical_errors=rate_of((case, step.is_error) for case, step in critical),
-        weights={word: rate_of((c, step.weight == word) for c, step in pairs if step.weight) for word in WEIGHTS},
-        severities={word: rate_of((c, step.severity == word) for c, step in graded) for word in SEVERITIES},
-        severe=rate_of((case, step.is_severe) for case, step in pairs if step.severity or not step.is_error),
+        support={word: clustered_rate((case, step.factual == word) for case, step in pairs) for word in SUPPORTS},
+        errors=clustered_rate((case, step.is_error) for case, step in pairs),
+        critical=clustered_rate((case, step.critical) for case, step in pairs),
+        critical_errors=clustered_rate((case, step.is_error) for case, step in critical),
+        weights={
+            word: clustered_rate((c, step.weight == word) for c, step in pairs if step.weight) for word in WEIGHTS
+        },
+        severities={word: clustered_rate((c, step.severity == word) for c, step in graded) for word in SEVERITIES},
+        severe=clustered_rate((case, step.is_severe) for case, step in pairs if step.severity or not step.is_error),
         profile=_profile(pairs),
         untyped=sum(step.is_error and not step.error_types for _, step in pairs),
         sound_if_right=_soundness(rows, rights, wanted=True),
@@ -211,8 +213,8 @@ def _profile(pairs: Sequence[tuple[int, StepVerdict]]) -> tuple[ErrorCell, ...]:
                 error_type=name,
                 critical=critical,
                 count=sum(name in step.error_types for _, step in wrong),
-                of_steps=rate_of((case, name in step.error_types) for case, step in group),
-                of_errors=rate_of((case, name in step.error_types) for case, step in wrong),
+                of_steps=clustered_rate((case, name in step.error_types) for case, step in group),
+                of_errors=clustered_rate((case, name in step.error_types) for case, step in wrong),
             )
             for name in ERROR_TYPES
         ]
@@ -231,7 +233,7 @@ def _soundness(rows: JudgedRows, rights: Rights, *, wanted: bool) -> Soundness:
             # Without such an error, a tied step leaves it open whether the rationale is sound.
             if is_wrong or not row.ties:
                 found.append((row.case, bool(steps) and not is_wrong))
-        return rate_of(found)
+        return clustered_rate(found)
 
     return Soundness(every_step=rate(only_critical=False), critical_steps=rate(only_critical=True))
 
@@ -247,7 +249,7 @@ def _first_errors(rows: JudgedRows) -> FirstErrors:
     return FirstErrors(
         by_step=dict(sorted(Counter(number for _, _, number in found).items())),
         without=len(firsts) - len(found),
-        place=mean_of(((case, number / total) for case, total, number in found), within=(0, 1)),
+        place=clustered_mean(((case, number / total) for case, total, number in found), within=(0, 1)),
     )
 
 

@@ -10,17 +10,17 @@ from medthink.judge.judgement import Evidence, Judgement, UnitVerdict
 from medthink.judge.kinds import kind
 from medthink.judge.kinds.kind import (
     Aspect,
-    Column,
-    Item,
+    JudgedItem,
+    JudgedTexts,
     JudgeKind,
     Label,
     Labels,
-    Texts,
+    ReaderColumn,
     check_grounds,
     common_scores,
     match_ids,
 )
-from medthink.judge.kinds.rule_verdict import Ruling, rule_on_findings, rule_on_options
+from medthink.judge.kinds.rule_verdict import RuleVerdict, rule_on_findings, rule_on_options
 from medthink.judge.kinds.step_scores import SEVERE, StepScores, StepVerdict, score_steps, step_slice_cells, step_tables
 from medthink.judge.rubric import (
     ERROR_TYPES,
@@ -33,13 +33,13 @@ from medthink.judge.rubric import (
     Support,
     Weight,
 )
-from medthink.judge.scores import Rights, ScoreCell, ScoreTable, Units, majority
-from medthink.judge.units import Source, UnitSet
+from medthink.judge.scores import Rights, ScoreCell, ScoreTable, Units, majority_label
+from medthink.judge.units import UnitSet, UnitSource
 from medthink.models.request import Schema
 from medthink.runs.prediction import Prediction
 from medthink.workflow.forms import (
     TEXT,
-    Fault,
+    ReplyFault,
     ReplyForm,
     first_fault,
     form_schema,
@@ -98,24 +98,24 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
         *(Aspect(name=f"error: {name.replace('_', ' ')}", categories=(True, False)) for name in ERROR_TYPES),
     )
     columns = (
-        Column("factual", (*SUPPORTS, kind.UNSURE)),
-        Column("weight", (*WEIGHTS, kind.UNSURE)),
-        Column("error_types"),
-        Column("severity", (*SEVERITIES, kind.UNSURE)),
-        Column("correction"),
+        ReaderColumn("factual", (*SUPPORTS, kind.UNSURE)),
+        ReaderColumn("weight", (*WEIGHTS, kind.UNSURE)),
+        ReaderColumn("error_types"),
+        ReaderColumn("severity", (*SEVERITIES, kind.UNSURE)),
+        ReaderColumn("correction"),
     )
     forms: ClassVar[Mapping[str, str]] = {
         "step": 'factual; weight; and only where factual is "contradicted": error_types (separated by semicolons, '
         "the main one first), severity, correction"
     }
 
-    def texts(self, prediction: Prediction) -> Texts:
+    def texts(self, prediction: Prediction) -> JudgedTexts:
         """The rationale."""
-        return Texts({RATIONALE: prediction.prediction_rationale or ""})
+        return JudgedTexts({RATIONALE: prediction.prediction_rationale or ""})
 
-    def items(self, units: UnitSet) -> tuple[Item, ...]:
+    def items(self, units: UnitSet) -> tuple[JudgedItem, ...]:
         """Every step."""
-        return tuple(Item(id=unit.id, form="step", part=unit.part, text=unit.text) for unit in units.units)
+        return tuple(JudgedItem(id=unit.id, form="step", part=unit.part, text=unit.text) for unit in units.units)
 
     def schema(self, call: str, units: UnitSet, rests_on: Sequence[str]) -> Schema:
         """One verdict per step; the reason comes first, so that it is given before the verdict."""
@@ -133,11 +133,11 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
 
     def read_reply(
         self, text: str, call: str, units: UnitSet, rests_on: Sequence[str]
-    ) -> tuple[StepVerdict, ...] | Fault:
+    ) -> tuple[StepVerdict, ...] | ReplyFault:
         """One verdict per step, none of which contradicts itself."""
         form = read_form(text, StepsForm, call)
-        matched = form if isinstance(form, Fault) else match_ids(form.verdicts, units.ids)
-        if isinstance(matched, Fault):
+        matched = form if isinstance(form, ReplyFault) else match_ids(form.verdicts, units.ids)
+        if isinstance(matched, ReplyFault):
             return matched
         fault = first_fault(_check(verdict, rests_on) for verdict in matched)
         return fault or tuple(map(_take, matched))
@@ -146,7 +146,7 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
         """The verdicts as they are."""
         return msgspec.convert(rows, tuple[StepVerdict, ...])
 
-    def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: Source) -> dict[str, Any]:  # noqa: ARG002
+    def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: UnitSource) -> dict[str, Any]:  # noqa: ARG002
         """Compare options named and findings stated with the reference."""
         rulings = [rule_on_options(unit, evidence) or rule_on_findings(unit, evidence) for unit in units.units]
         verdicts = [
@@ -166,7 +166,7 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
 
     def vote(self, ballots: Sequence[StepVerdict]) -> StepVerdict | None:
         """The majority on factual; the rest by those who agree on it, with the lower median for scales."""
-        factual = majority([ballot.factual for ballot in ballots])
+        factual = majority_label([ballot.factual for ballot in ballots])
         if factual is None:
             return None
         agreeing = [ballot for ballot in ballots if ballot.factual == factual]
@@ -198,7 +198,7 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
         """Factual in three words or as yes and no, weight or critical, and for contradicted steps the rest."""
         factual, support = kind.read_factual(row.get("factual", ""))
         types = _name_types(factual, support, kind.read_types(row.get("error_types", "")))
-        severity = kind.read_word("severity", row.get("severity", ""), SEVERITIES)
+        severity = kind.read_label("severity", row.get("severity", ""), SEVERITIES)
         if severity is not None and (factual or support == "unverifiable"):
             raise kind.ContradictoryCells(f"{row['factual'].strip()}, but with a severity")
         weight, critical = _read_weight(row)
@@ -245,7 +245,7 @@ def _take(form: StepForm) -> StepVerdict:
     )
 
 
-def _weigh(ruling: Ruling) -> Weight:
+def _weigh(ruling: RuleVerdict) -> Weight:
     if ruling.is_about_options:
         return "decisive"
     return "incidental" if ruling.support == "unverifiable" else "contributory"
@@ -253,7 +253,7 @@ def _weigh(ruling: Ruling) -> Weight:
 
 def _read_weight(row: Mapping[str, str]) -> tuple[Weight | None, bool | None]:
     """The weight, and whether that is critical; published tables have critical only."""
-    weight = kind.read_word("weight", row.get("weight", ""), WEIGHTS)
+    weight = kind.read_label("weight", row.get("weight", ""), WEIGHTS)
     critical = kind.read_truth("critical", row.get("critical", ""))
     if weight is None:
         return None, critical
@@ -270,7 +270,7 @@ def _severity_labels(severity: Severity | None) -> dict[str, Label | None]:
     return {"severity": severity, "could harm": None if severity is None else severity in SEVERE}
 
 
-def _check(verdict: StepForm, rests_on: Sequence[str]) -> Fault | None:
+def _check(verdict: StepForm, rests_on: Sequence[str]) -> ReplyFault | None:
     """Why a verdict contradicts itself or names unknown evidence; None if it does not."""
     if verdict.factual == "contradicted":
         fault = _check_contradicted(verdict)
@@ -279,25 +279,25 @@ def _check(verdict: StepForm, rests_on: Sequence[str]) -> Fault | None:
     if fault is not None:
         return fault
     if len(set(verdict.error_types)) < len(verdict.error_types):
-        return Fault("wrong_form", f"{verdict.id} names an error type twice")
+        return ReplyFault("wrong_form", f"{verdict.id} names an error type twice")
     return check_grounds(verdict, verdict.rests_on, rests_on)
 
 
-def _check_contradicted(verdict: StepForm) -> Fault | None:
+def _check_contradicted(verdict: StepForm) -> ReplyFault | None:
     if not verdict.error_types:
-        return Fault("contradictory", f"{verdict.id} is contradicted and has no error type")
+        return ReplyFault("contradictory", f"{verdict.id} is contradicted and has no error type")
     if verdict.severity == _NOT_APPLICABLE:
-        return Fault("contradictory", f"{verdict.id} is contradicted and has no severity")
+        return ReplyFault("contradictory", f"{verdict.id} is contradicted and has no severity")
     if not verdict.correction.strip():
-        return Fault("contradictory", f"{verdict.id} is contradicted and has no correction")
+        return ReplyFault("contradictory", f"{verdict.id} is contradicted and has no correction")
     return None
 
 
-def _check_others(verdict: StepForm) -> Fault | None:
+def _check_others(verdict: StepForm) -> ReplyFault | None:
     if verdict.error_types:
-        return Fault("contradictory", f"{verdict.id} is {verdict.factual} and has error types")
+        return ReplyFault("contradictory", f"{verdict.id} is {verdict.factual} and has error types")
     if verdict.severity != _NOT_APPLICABLE or verdict.correction.strip():
-        return Fault("contradictory", f"{verdict.id} is {verdict.factual} and has a severity or correction")
+        return ReplyFault("contradictory", f"{verdict.id} is {verdict.factual} and has a severity or correction")
     return None
 
 

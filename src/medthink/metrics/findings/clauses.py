@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise, takewhile
 
-from medthink.metrics.findings.lexicon import VERBS, Clause, Lexicon, Mention, Term, fold_word, word_set
+from medthink.metrics.findings.lexicon import VERBS, Clause, Lexicon, Mention, Term, lexicon_form, word_set
 from medthink.metrics.words import american_word, plain_letters
 
 # Adjectives that tell of what a finding is made or how it is shaped, and state nothing more right before its name.
@@ -15,7 +15,7 @@ _OUTLINES = word_set("margin margins border borders edge edges shape shaped")
 _BEFORE_AN_ORGAN = word_set("the its anterior posterior medial lateral joint articular")
 
 
-def is_meant(words: Sequence[str], mention: Mention, mentions: Sequence[Mention]) -> bool:
+def is_literal(words: Sequence[str], mention: Mention, mentions: Sequence[Mention]) -> bool:
     """Whether a mention is what it looks like: "both" is a side in "both lungs", not in "both lesions"."""
     if mention.kind == "finding":
         return _is_finding(words, mention, mentions)
@@ -287,7 +287,7 @@ def read_clauses(text: str, lexicon: Lexicon) -> Iterator[Clause]:
     """Every clause of a text that may state something."""
     for sentence in _SENTENCE_END.split(_POINTER.sub(" ", plain_letters(text))):
         words, sizes = _read_words(sentence)
-        folded = list(map(fold_word, words))
+        folded = list(map(lexicon_form, words))
         if not _may_state(words, folded, lexicon):
             continue
         mentions = _find_mentions(words, folded, sizes, lexicon)
@@ -347,7 +347,7 @@ def _find_mentions(
         if mention:
             mentions.append(mention)
             free_from = mention.end
-    return [mention for mention in mentions if is_meant(words, mention, mentions)]
+    return [mention for mention in mentions if is_literal(words, mention, mentions)]
 
 
 def _read_size(words: Sequence[str], place: int, size_mm: float) -> Mention | None:

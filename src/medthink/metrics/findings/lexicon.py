@@ -112,7 +112,7 @@ def read_lexicon() -> Lexicon:
 
 
 @lru_cache(maxsize=1 << 16)
-def fold_word(word: str) -> str:
+def lexicon_form(word: str) -> str:
     """The form under which a word of a finding or a site is looked up."""
     word = _SINGULARS.get(word, word)
     # The stemmer would merge "pancreatitis" with "pancreatic", and "vascular" with "vascularity".
@@ -124,7 +124,7 @@ def _phrases(text: str) -> list[str]:
 
 
 def _entries(kind: MentionKind, table: dict[str, str]) -> list[Term]:
-    fold = fold_word if kind in ("finding", "normal", "site") else str
+    fold = lexicon_form if kind in ("finding", "normal", "site") else str
     return [
         Term(tuple(fold(word) for word in _WORD.findall(normalise_spelling(phrase))), kind, name)
         for name, phrases in table.items()
@@ -261,7 +261,7 @@ class Token(NamedTuple):
     end: int
 
 
-def content_tokens(text: str) -> list[Token]:
+def content_words(text: str) -> list[Token]:
     """The words that carry content, in a normalised spelling, without list markers."""
     plain = _ENTRY.sub(lambda entry: " " * len(entry[0]), text)
     found = (Token(_normal(match[0]), *match.span()) for match in _TOKEN.finditer(plain))

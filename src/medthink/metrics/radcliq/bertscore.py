@@ -17,13 +17,13 @@ from medthink.metrics.radcliq.composite import (
     MAX_TOKENS,
     Advance,
     ComponentScores,
-    advance_nothing,
     batches_by_length,
+    ignore_progress,
     missing_packages,
     package_versions,
     token_budget,
 )
-from medthink.metrics.radcliq.weights import Found, Missing, WeightSource, digest_weights
+from medthink.metrics.radcliq.weights import FoundWeights, MissingWeights, WeightSource, digest_weights
 
 if TYPE_CHECKING:
     import torch
@@ -99,10 +99,10 @@ class BertScore:
         packages = missing_packages("torch", "transformers")
         if packages:
             return packages
-        return self._found.reason if isinstance(self._found, Missing) else None
+        return self._found.reason if isinstance(self._found, MissingWeights) else None
 
     def score(
-        self, references: Sequence[str], candidates: Sequence[str], advance: Advance = advance_nothing
+        self, references: Sequence[str], candidates: Sequence[str], advance: Advance = ignore_progress
     ) -> ComponentScores:
         """Rescaled F1 of every pair."""
         pairs = [(_clean(r), _clean(c)) for r, c in zip(references, candidates, strict=True)]
@@ -134,7 +134,7 @@ class BertScore:
 
     def fingerprint(self) -> dict[str, str]:
         """The model's files by digest, the packages, the options."""
-        assert isinstance(self._found, Found)
+        assert isinstance(self._found, FoundWeights)
         return {
             "model": REPO,
             "source": self._found.source,
@@ -144,14 +144,14 @@ class BertScore:
         }
 
     @cached_property
-    def _found(self) -> Found | Missing:
+    def _found(self) -> FoundWeights | MissingWeights:
         return self._source.find_model(REPO)
 
     @cached_property
     def _model(self) -> tuple[Any, Any]:
         from transformers import AutoModel, AutoTokenizer
 
-        assert isinstance(self._found, Found)
+        assert isinstance(self._found, FoundWeights)
         path = str(self._found.path)
         # The prefix space is set when loading: transformers 5 ignores it when encoding.
         tokenizer = AutoTokenizer.from_pretrained(path, add_prefix_space=True, local_files_only=True)

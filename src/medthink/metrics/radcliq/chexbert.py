@@ -12,13 +12,13 @@ from medthink.metrics.radcliq.composite import (
     MAX_TOKENS,
     Advance,
     ComponentScores,
-    advance_nothing,
     batches_by_length,
+    ignore_progress,
     missing_packages,
     package_versions,
     token_budget,
 )
-from medthink.metrics.radcliq.weights import Found, Missing, WeightSource, digest_weights
+from medthink.metrics.radcliq.weights import FoundWeights, MissingWeights, WeightSource, digest_weights
 
 if TYPE_CHECKING:
     import torch
@@ -46,11 +46,13 @@ class CheXbert:
         packages = missing_packages("torch", "transformers")
         if packages:
             return packages
-        missing = [found.reason for found in (self._weights, self._tokenizer_folder) if isinstance(found, Missing)]
+        missing = [
+            found.reason for found in (self._weights, self._tokenizer_folder) if isinstance(found, MissingWeights)
+        ]
         return "; ".join(missing) or None
 
     def score(
-        self, references: Sequence[str], candidates: Sequence[str], advance: Advance = advance_nothing
+        self, references: Sequence[str], candidates: Sequence[str], advance: Advance = ignore_progress
     ) -> ComponentScores:
         """The cosine of every pair."""
         import torch
@@ -76,7 +78,7 @@ class CheXbert:
 
     def fingerprint(self) -> dict[str, str]:
         """The checkpoint and the tokenizer by digest, the packages, the options."""
-        assert isinstance(self._weights, Found) and isinstance(self._tokenizer_folder, Found)
+        assert isinstance(self._weights, FoundWeights) and isinstance(self._tokenizer_folder, FoundWeights)
         return {
             "model": "CheXbert",
             "source": self._weights.source,
@@ -87,18 +89,18 @@ class CheXbert:
         }
 
     @cached_property
-    def _weights(self) -> Found | Missing:
+    def _weights(self) -> FoundWeights | MissingWeights:
         return self._source.find_scorer_file(Path("chexbert") / "chexbert.pth", "chexbert.pth")
 
     @cached_property
-    def _tokenizer_folder(self) -> Found | Missing:
+    def _tokenizer_folder(self) -> FoundWeights | MissingWeights:
         return self._tokenizer_source.find_model(TOKENIZER_REPO)
 
     @cached_property
     def _model(self) -> tuple[Any, Any]:
         from transformers import AutoTokenizer
 
-        assert isinstance(self._weights, Found) and isinstance(self._tokenizer_folder, Found)
+        assert isinstance(self._weights, FoundWeights) and isinstance(self._tokenizer_folder, FoundWeights)
         tokenizer = AutoTokenizer.from_pretrained(str(self._tokenizer_folder.path), local_files_only=True)
         return tokenizer, load_encoder(self._weights.path)
 

@@ -97,7 +97,7 @@ def batches_by_length(lengths: Sequence[int], budget: int) -> Iterator[list[int]
         yield batch
 
 
-def advance_nothing(done: int) -> None:
+def ignore_progress(done: int) -> None:
     """Ignore progress."""
 
 
@@ -122,7 +122,7 @@ class Component(Protocol):
         """Why it cannot be computed here; None if it can."""
 
     def score(
-        self, references: Sequence[str], candidates: Sequence[str], advance: Advance = advance_nothing
+        self, references: Sequence[str], candidates: Sequence[str], advance: Advance = ignore_progress
     ) -> ComponentScores:
         """The value of every pair; texts are not empty, and `advance` is called as texts are done."""
 
@@ -140,7 +140,7 @@ class Bleu2:
         return None
 
     def score(
-        self, references: Sequence[str], candidates: Sequence[str], advance: Advance = advance_nothing
+        self, references: Sequence[str], candidates: Sequence[str], advance: Advance = ignore_progress
     ) -> ComponentScores:
         """BLEU-2 of every pair."""
         advance(len({*references, *candidates}))

@@ -14,7 +14,7 @@ from typing import Any
 from medthink.core.errors import DataError
 from medthink.core.files import open_for_reading
 from medthink.core.jsonio import parse_json
-from medthink.metrics.radcliq.composite import Advance, Components, ComponentScores, advance_nothing
+from medthink.metrics.radcliq.composite import Advance, Components, ComponentScores, ignore_progress
 from medthink.metrics.radcliq.radgraph import radgraph_f1, read_annotations
 from medthink.metrics.radcliq.score import FIELDS
 from medthink.metrics.radcliq.weights import digest_weights
@@ -89,7 +89,7 @@ class AnnotatedRadGraph:
         return f"no annotation of {missing[0]} in {self._path.name}" if missing else None
 
     def score(
-        self, references: Sequence[str], candidates: Sequence[str], advance: Advance = advance_nothing
+        self, references: Sequence[str], candidates: Sequence[str], advance: Advance = ignore_progress
     ) -> ComponentScores:
         """RadGraph F1 of every pair."""
         advance(len({*references, *candidates}))

@@ -21,13 +21,13 @@ from medthink.metrics.radcliq.bertscore import FeatureStore
 from medthink.metrics.radcliq.composite import (
     Advance,
     ComponentScores,
-    advance_nothing,
     batches_by_length,
+    ignore_progress,
     missing_packages,
     package_versions,
     token_budget,
 )
-from medthink.metrics.radcliq.weights import Found, Missing, WeightSource, digest_weights, extract_archive
+from medthink.metrics.radcliq.weights import FoundWeights, MissingWeights, WeightSource, digest_weights, extract_archive
 
 Entity = tuple[str, str]
 Relation = tuple[Entity, Entity, str]
@@ -106,11 +106,11 @@ class RadGraph:
         packages = missing_packages(*_PACKAGES)
         if packages:
             return packages
-        missing = [found.reason for found in (self._weights, self._encoder) if isinstance(found, Missing)]
+        missing = [found.reason for found in (self._weights, self._encoder) if isinstance(found, MissingWeights)]
         return missing[0] if missing else None
 
     def score(
-        self, references: Sequence[str], candidates: Sequence[str], advance: Advance = advance_nothing
+        self, references: Sequence[str], candidates: Sequence[str], advance: Advance = ignore_progress
     ) -> ComponentScores:
         """RadGraph F1 of every pair; each text is annotated once."""
         texts = list(dict.fromkeys((*references, *candidates)))
@@ -118,7 +118,7 @@ class RadGraph:
         pairs = zip(references, candidates, strict=True)
         return ComponentScores([radgraph_f1(annotated[ref], annotated[cand]) for ref, cand in pairs], [])
 
-    def annotate(self, texts: Sequence[str], advance: Advance = advance_nothing) -> list[Annotation]:
+    def annotate(self, texts: Sequence[str], advance: Advance = ignore_progress) -> list[Annotation]:
         """The entities and relations the model finds in each text; stored annotations are reused."""
         store = FeatureStore(self._features, self.name, self.fingerprint())
         raw = {text: parse_json(feature, file="kept annotations") for text, feature in store.read(texts).items()}
@@ -171,7 +171,7 @@ class RadGraph:
 
     def fingerprint(self) -> dict[str, str]:
         """The model by digest, its base encoder's files by digest, the packages."""
-        assert isinstance(self._weights, Found) and isinstance(self._encoder, Found)
+        assert isinstance(self._weights, FoundWeights) and isinstance(self._encoder, FoundWeights)
         return {
             "model": MODEL,
             "source": self._weights.source,
@@ -189,14 +189,18 @@ class RadGraph:
         return Path(folder)
 
     @cached_property
-    def _weights(self) -> Found | Missing:
+    def _weights(self) -> FoundWeights | MissingWeights:
         folder = self._source.find_scorer_file(Path(MODEL) / MODEL, ARCHIVE)
-        return folder if isinstance(folder, Found) else self._source.find_scorer_file(Path(MODEL) / ARCHIVE, ARCHIVE)
+        return (
+            folder
+            if isinstance(folder, FoundWeights)
+            else self._source.find_scorer_file(Path(MODEL) / ARCHIVE, ARCHIVE)
+        )
 
     @cached_property
     def _folder(self) -> Path:
         """The unpacked model."""
-        assert isinstance(self._weights, Found)
+        assert isinstance(self._weights, FoundWeights)
         if self._weights.path.is_dir():
             return self._weights.path
         folder = self._scratch / "unpacked"
@@ -210,13 +214,15 @@ class RadGraph:
         return config
 
     @cached_property
-    def _encoder(self) -> Found | Missing:
+    def _encoder(self) -> FoundWeights | MissingWeights:
         """The config and tokenizer of the base encoder; its weights are in the model's own."""
-        if isinstance(self._weights, Missing):
+        if isinstance(self._weights, MissingWeights):
             return self._weights
         name = _encoder_entries(self._config)[0]["model_name"]
         return (
-            Found(Path(name), "path in config.json") if Path(name).is_dir() else self._encoder_source.find_model(name)
+            FoundWeights(Path(name), "path in config.json")
+            if Path(name).is_dir()
+            else self._encoder_source.find_model(name)
         )
 
     @cached_property
@@ -229,7 +235,7 @@ class RadGraph:
 
     def _prepare(self) -> Path:
         """A copy of the model's folder whose config names the encoder by its path, so that nothing is fetched."""
-        assert isinstance(self._encoder, Found)
+        assert isinstance(self._encoder, FoundWeights)
         root = self._scratch / "prepared"
         (root / MODEL).mkdir(parents=True, exist_ok=True)
         for entry in _encoder_entries(self._config):

@@ -11,8 +11,8 @@ from typing import Literal
 
 import msgspec
 
-from medthink.metrics.answers import mean_of
-from medthink.metrics.radcliq.composite import Advance, Component, Components, advance_nothing, radcliq_v0, radcliq_v1
+from medthink.metrics.answers import mean_of_known
+from medthink.metrics.radcliq.composite import Advance, Component, Components, ignore_progress, radcliq_v0, radcliq_v1
 
 PairState = Literal["ok", "empty_candidate", "empty_reference"]
 Fingerprint = dict[str, dict[str, str]]
@@ -109,7 +109,7 @@ def join_radcliq(parts: Sequence[RadCliQ]) -> RadCliQ:
 
 
 def _telling(progress: TellProgress | None, name: str, total: int) -> Advance:
-    return partial(progress, name, total) if progress else advance_nothing
+    return partial(progress, name, total) if progress else ignore_progress
 
 
 def _state(reference: str, candidate: str) -> PairState:
@@ -133,8 +133,8 @@ def _assemble(
     return RadCliQ(
         status="ok",
         rows=rows,
-        v0=mean_of(row.v0 for row in rows).value,
-        v1=mean_of(row.v1 for row in rows).value,
+        v0=mean_of_known(row.v0 for row in rows).value,
+        v1=mean_of_known(row.v1 for row in rows).value,
         states={state: states.count(state) for state in ("ok", "empty_candidate", "empty_reference")},
         truncated=truncated,
         fingerprint=fingerprint,

@@ -26,14 +26,14 @@ SCORERS_REPO = "StanfordAIMI/RRG_scorers"
 _MODEL_FILES = ("*.json", "*.txt", "*.safetensors")
 
 
-class Found(msgspec.Struct, frozen=True):
+class FoundWeights(msgspec.Struct, frozen=True):
     """Weights on this machine, and how they were found."""
 
     path: Path
     source: str
 
 
-class Missing(msgspec.Struct, frozen=True):
+class MissingWeights(msgspec.Struct, frozen=True):
     """Weights that are not on this machine, and why."""
 
     reason: str
@@ -47,35 +47,35 @@ class WeightSource(msgspec.Struct, frozen=True):
     online: bool = False
     revision: str = "main"
 
-    def find_model(self, repo: str) -> Found | Missing:
+    def find_model(self, repo: str) -> FoundWeights | MissingWeights:
         """A folder with a model's config, tokenizer and safe weights."""
         return self._find_local(Path(repo.split("/")[-1])) or self._find_on_hub(repo, None)
 
-    def find_scorer_file(self, local: Path, filename: str) -> Found | Missing:
+    def find_scorer_file(self, local: Path, filename: str) -> FoundWeights | MissingWeights:
         """One file of the scorers' repository."""
         return self._find_local(local) or self._find_on_hub(SCORERS_REPO, filename)
 
-    def _find_local(self, relative: Path) -> Found | None:
+    def _find_local(self, relative: Path) -> FoundWeights | None:
         if self.explicit is not None:
             if not self.explicit.exists():
                 raise DataError("no such weights", file=self.explicit, remedy="check the path given for the weights")
-            return Found(self.explicit, "path given")
+            return FoundWeights(self.explicit, "path given")
         for folder, source in ((self.folder, "folder given"), (os.environ.get(ENVIRONMENT), ENVIRONMENT)):
             if folder and (Path(folder) / relative).exists():
-                return Found(Path(folder) / relative, source)
+                return FoundWeights(Path(folder) / relative, source)
         return None
 
-    def _find_on_hub(self, repo: str, filename: str | None) -> Found | Missing:
+    def _find_on_hub(self, repo: str, filename: str | None) -> FoundWeights | MissingWeights:
         from huggingface_hub.errors import LocalEntryNotFoundError
 
         try:
-            return Found(_fetch(repo, filename, revision=self.revision, online=False), "hub cache")
+            return FoundWeights(_fetch(repo, filename, revision=self.revision, online=False), "hub cache")
         except LocalEntryNotFoundError:
             pass
         if not self.online:
             wanted = f"{repo}/{filename}" if filename else repo
-            return Missing(f"weights of {wanted} are neither in {ENVIRONMENT} nor in the hub cache")
-        return Found(self._download(repo, filename), f"hub, revision {self.revision}")
+            return MissingWeights(f"weights of {wanted} are neither in {ENVIRONMENT} nor in the hub cache")
+        return FoundWeights(self._download(repo, filename), f"hub, revision {self.revision}")
 
     def _download(self, repo: str, filename: str | None) -> Path:
         from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
@@ -136,4 +136,4 @@ def find_weights() -> dict[str, str | None]:
         "CheXbert": source.find_scorer_file(Path("chexbert/chexbert.pth"), "chexbert.pth"),
         "RadGraph": source.find_scorer_file(Path("radgraph/radgraph"), "radgraph.tar.gz"),
     }
-    return {name: str(found.path) if isinstance(found, Found) else None for name, found in looked_for.items()}
+    return {name: str(found.path) if isinstance(found, FoundWeights) else None for name, found in looked_for.items()}

@@ -23,7 +23,7 @@ class BatchLimits(NamedTuple):
     size_bytes: int
 
 
-class Spool(NamedTuple):
+class RequestFile(NamedTuple):
     """A file of requests, one per line; `path` is where each would be posted on its own."""
 
     rows: int
@@ -31,7 +31,7 @@ class Spool(NamedTuple):
     path: str
 
 
-class Frame(NamedTuple):
+class BodyTemplate(NamedTuple):
     """What surrounds a spool in a request's body, and separates its lines."""
 
     head: bytes = b""
@@ -39,7 +39,7 @@ class Frame(NamedTuple):
     between: bytes = b"\n"
 
 
-class Errand(NamedTuple):
+class BatchRequest(NamedTuple):
     """One HTTP request of a dialogue; `path` is relative to the base URL, `headers` are added to those of the wire.
 
     One that `starts_job` is not sent again if it is unclear whether it arrived.
@@ -49,11 +49,11 @@ class Errand(NamedTuple):
     path: str
     headers: Mapping[str, str] = {}
     body: bytes = b""
-    frame: Frame | None = None
+    frame: BodyTemplate | None = None
     starts_job: bool = False
 
 
-class Job(msgspec.Struct, frozen=True, kw_only=True):
+class BatchJob(msgspec.Struct, frozen=True, kw_only=True):
     """A batch as reported by its provider; `word` is the provider's own name for its state.
 
     `results` are the paths of the files with its outcomes. `is_crowded`: rejected because too many tokens are queued,
@@ -74,7 +74,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     is_withheld: bool = False
 
 
-class Sought(NamedTuple):
+class UnconfirmedJob(NamedTuple):
     """A job that may or may not have been started: its mark, how many rows, and the newest job before it."""
 
     mark: str
@@ -90,7 +90,7 @@ class BatchRow(NamedTuple):
     problem: str = ""
 
 
-Dialogue = Generator[Errand, HttpReply, Result]
+Dialogue = Generator[BatchRequest, HttpReply, Result]
 
 
 class BatchWire(Protocol):
@@ -103,11 +103,11 @@ class BatchWire(Protocol):
         """The spool line of a request, in pieces that share the images' bytes."""
         ...
 
-    def submit(self, spool: Spool, mark: str) -> Dialogue[Job]:
+    def submit(self, spool: RequestFile, mark: str) -> Dialogue[BatchJob]:
         """Start the job; one refused at once is returned as rejected if waiting helps."""
         ...
 
-    def look(self, job_id: str) -> Dialogue[Job]:
+    def look(self, job_id: str) -> Dialogue[BatchJob]:
         """How far a job is."""
         ...
 
@@ -115,7 +115,7 @@ class BatchWire(Protocol):
         """The id of the newest job, if needed to find the next one again."""
         ...
 
-    def find(self, sought: Sought) -> Dialogue[list[Job]]:
+    def find(self, sought: UnconfirmedJob) -> Dialogue[list[BatchJob]]:
         """The candidates for the sought job; none means it was never started."""
         ...
 
@@ -148,11 +148,11 @@ class BatchService(Protocol):
         """A line of results, or ValueError."""
         ...
 
-    async def submit(self, spool: Spool, file: Path, mark: str) -> Job:
+    async def submit(self, spool: RequestFile, file: Path, mark: str) -> BatchJob:
         """Start the job; UnclearStart when nobody knows whether it was."""
         ...
 
-    async def look(self, job_id: str) -> Job:
+    async def look(self, job_id: str) -> BatchJob:
         """How far the job is."""
         ...
 
@@ -160,7 +160,7 @@ class BatchService(Protocol):
         """The newest job, before one is started; empty where jobs have marks."""
         ...
 
-    async def find(self, sought: Sought) -> list[Job]:
+    async def find(self, sought: UnconfirmedJob) -> list[BatchJob]:
         """The jobs that may be the one that is sought."""
         ...
 

@@ -7,16 +7,26 @@ by its number of requests; the keys of its results confirm it.
 from typing import Any
 
 from medthink.core.jsonio import encode_json
-from medthink.models.batches import BatchLimits, BatchRow, Dialogue, Errand, Frame, Job, JobState, Sought, Spool
+from medthink.models.batches import (
+    BatchJob,
+    BatchLimits,
+    BatchRequest,
+    BatchRow,
+    BodyTemplate,
+    Dialogue,
+    JobState,
+    RequestFile,
+    UnconfirmedJob,
+)
 from medthink.models.batches.replies import (
     JSON,
     as_reply,
-    count_of,
-    object_of,
+    read_count,
     read_line,
     read_object,
+    read_object_or_empty,
     read_pages,
-    text_of,
+    read_text_or_empty,
 )
 from medthink.models.wires import Encoded
 
@@ -47,25 +57,25 @@ def line(key: str, encoded: Encoded) -> list[bytes]:
     return [encode_json({"custom_id": key})[:-1] + b',"params":', *encoded.chunks, b"}\n"]
 
 
-def submit(spool: Spool, mark: str) -> Dialogue[Job]:  # noqa: ARG001
+def submit(spool: RequestFile, mark: str) -> Dialogue[BatchJob]:  # noqa: ARG001
     """Start the job with all its requests."""
-    frame = Frame(b'{"requests":[', b"]}", b",")
-    return _read_job(read_object((yield Errand("POST", _PATH, JSON, frame=frame, starts_job=True))))
+    frame = BodyTemplate(b'{"requests":[', b"]}", b",")
+    return _read_job(read_object((yield BatchRequest("POST", _PATH, JSON, frame=frame, starts_job=True))))
 
 
-def look(job_id: str) -> Dialogue[Job]:
+def look(job_id: str) -> Dialogue[BatchJob]:
     """How far a job is."""
-    return _read_job(read_object((yield Errand("GET", f"{_PATH}/{job_id}"))))
+    return _read_job(read_object((yield BatchRequest("GET", f"{_PATH}/{job_id}"))))
 
 
 def latest() -> Dialogue[str]:
     """The id of the newest job; empty when there is none."""
-    page = read_object((yield Errand("GET", f"{_PATH}?limit=1")))
+    page = read_object((yield BatchRequest("GET", f"{_PATH}?limit=1")))
     jobs = page.get("data") or [{}]
-    return text_of(object_of(jobs[0]).get("id"))
+    return read_text_or_empty(read_object_or_empty(jobs[0]).get("id"))
 
 
-def find(sought: Sought) -> Dialogue[list[Job]]:
+def find(sought: UnconfirmedJob) -> Dialogue[list[BatchJob]]:
     """The jobs with as many requests that are newer than the newest before; those that ended first."""
     listed = yield from read_pages(_PATH, {"limit": "100"}, items="data", cursor="after_id")
     jobs = list(map(_read_job, listed))
@@ -75,34 +85,34 @@ def find(sought: Sought) -> Dialogue[list[Job]]:
 
 def cancel(job_id: str) -> Dialogue[None]:
     """Ask that the job ends."""
-    read_object((yield Errand("POST", f"{_PATH}/{job_id}/cancel", JSON)))
+    read_object((yield BatchRequest("POST", f"{_PATH}/{job_id}/cancel", JSON)))
 
 
 def read_row(line: bytes) -> BatchRow:
     """Read a line of the results."""
     key, value = read_line(line, "custom_id")
-    result = object_of(value.get("result"))
-    kind = text_of(result.get("type"))
+    result = read_object_or_empty(value.get("result"))
+    kind = read_text_or_empty(result.get("type"))
     if kind == "succeeded":
         return BatchRow(key, as_reply(200, result.get("message")))
     if kind in ("expired", "canceled"):
         return BatchRow(key, None, f"the request was {kind}")
-    error = object_of(result.get("error"))
-    status = _STATUSES.get(text_of(object_of(error.get("error")).get("type")), 500)
+    error = read_object_or_empty(result.get("error"))
+    status = _STATUSES.get(read_text_or_empty(read_object_or_empty(error.get("error")).get("type")), 500)
     return BatchRow(key, as_reply(status, error or {"error": {"message": "no result"}}))
 
 
-def _read_job(value: dict[str, Any]) -> Job:
-    word, counts = text_of(value.get("processing_status")), object_of(value.get("request_counts"))
-    job_id = text_of(value.get("id"))
+def _read_job(value: dict[str, Any]) -> BatchJob:
+    word, counts = read_text_or_empty(value.get("processing_status")), read_object_or_empty(value.get("request_counts"))
+    job_id = read_text_or_empty(value.get("id"))
     state = _STATES.get(word, "working")
-    rows = sum(count_of(counts.get(name)) for name in _COUNTS)
-    return Job(
+    rows = sum(read_count(counts.get(name)) for name in _COUNTS)
+    return BatchJob(
         id=job_id,
         state=state,
         word=word,
         rows=rows,
-        done=rows - count_of(counts.get("processing")),
+        done=rows - read_count(counts.get("processing")),
         # Not `results_url`: the key is sent only to the address that was given.
         results=(f"{_PATH}/{job_id}/results",) if state == "ended" else (),
         is_withheld=value.get("archived_at") is not None,

@@ -9,8 +9,17 @@ from typing import TypeVar
 import aiohttp
 from aiohttp.abc import AbstractStreamWriter
 
-from medthink.models.batches import BatchLimits, BatchWire, Dialogue, Errand, Frame, Job, Sought, Spool
-from medthink.models.limits import choose_wait_s, find_proxy, is_final
+from medthink.models.batches import (
+    BatchJob,
+    BatchLimits,
+    BatchRequest,
+    BatchWire,
+    BodyTemplate,
+    Dialogue,
+    RequestFile,
+    UnconfirmedJob,
+)
+from medthink.models.limits import find_proxy, is_final, retry_wait_s
 from medthink.models.request import ErrorKind, ModelError
 from medthink.models.transport import Target, Transport, read_body
 from medthink.models.wires import HttpReply
@@ -53,7 +62,7 @@ class BatchClient:
     def work_in(self, folder: Path) -> None:
         """Nothing to do: the provider keeps its own files."""
 
-    async def submit(self, spool: Spool, file: Path, mark: str) -> Job:
+    async def submit(self, spool: RequestFile, file: Path, mark: str) -> BatchJob:
         """Start the job; UnclearStart when nobody knows whether it was."""
         try:
             return await self._take(self._wire.submit(spool, mark), file)
@@ -62,7 +71,7 @@ class BatchClient:
                 raise UnclearStart(error) from None
             raise
 
-    async def look(self, job_id: str) -> Job:
+    async def look(self, job_id: str) -> BatchJob:
         """How far the job is."""
         return await self._take(self._wire.look(job_id))
 
@@ -70,7 +79,7 @@ class BatchClient:
         """The newest job, before one is started; empty where jobs have marks."""
         return await self._take(self._wire.latest())
 
-    async def find(self, sought: Sought) -> list[Job]:
+    async def find(self, sought: UnconfirmedJob) -> list[BatchJob]:
         """The jobs that may be the one that is sought."""
         return await self._take(self._wire.find(sought))
 
@@ -80,7 +89,7 @@ class BatchClient:
 
     async def fetch(self, path: str, into: Path) -> None:
         """Write a file of results to disk."""
-        await self._insist(lambda: self._download(Errand("GET", path), into))
+        await self._insist(lambda: self._download(BatchRequest("GET", path), into))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -100,7 +109,7 @@ class BatchClient:
         except ModelError as error:
             raise self._redact(error) from None
 
-    async def _carry_out(self, errand: Errand, file: Path | None) -> HttpReply:
+    async def _carry_out(self, errand: BatchRequest, file: Path | None) -> HttpReply:
         if errand.starts_job:
             return await self._send(errand, file)
         return await self._insist(lambda: self._send_well(errand, file))
@@ -115,19 +124,19 @@ class BatchClient:
             except ModelError as error:
                 if is_final(error, tries, backoff):
                     raise self._redact(error) from None
-                await asyncio.sleep(choose_wait_s(error, tries, backoff, self._chance))
+                await asyncio.sleep(retry_wait_s(error, tries, backoff, self._chance))
 
-    async def _send_well(self, errand: Errand, file: Path | None) -> HttpReply:
+    async def _send_well(self, errand: BatchRequest, file: Path | None) -> HttpReply:
         reply = await self._send(errand, file)
         if reply.status >= 300:
             raise failure_of(reply)
         return reply
 
-    async def _send(self, errand: Errand, file: Path | None) -> HttpReply:
+    async def _send(self, errand: BatchRequest, file: Path | None) -> HttpReply:
         async with _translated(), self._request(errand, file) as response:
             return HttpReply(response.status, response.headers, await read_body(response))
 
-    async def _download(self, errand: Errand, into: Path) -> None:
+    async def _download(self, errand: BatchRequest, into: Path) -> None:
         async with _translated(), self._request(errand, None) as response:
             if response.status >= 300:
                 raise failure_of(HttpReply(response.status, response.headers, await read_body(response)))
@@ -135,7 +144,7 @@ class BatchClient:
                 async for chunk in response.content.iter_chunked(_CHUNK_BYTES):
                     stream.write(chunk)
 
-    def _request(self, errand: Errand, file: Path | None) -> "aiohttp.client._RequestContextManager":
+    def _request(self, errand: BatchRequest, file: Path | None) -> "aiohttp.client._RequestContextManager":
         if self._session is None:
             # A file of hundreds of megabytes takes long: only silence counts as a timeout.
             timeout = aiohttp.ClientTimeout(
@@ -178,7 +187,7 @@ class _translated:  # noqa: N801
 class _SpoolBody(aiohttp.Payload):
     """A request body read from a spool while it is sent."""
 
-    def __init__(self, file: Path, frame: Frame) -> None:
+    def __init__(self, file: Path, frame: BodyTemplate) -> None:
         super().__init__(file, content_type="application/octet-stream")
         self._file = file
         self._frame = frame

@@ -6,7 +6,7 @@ from pathlib import Path
 import orjson
 
 from medthink.core.errors import DataError
-from medthink.models.batches import BatchLimits, Job, Sought, Spool, openai
+from medthink.models.batches import BatchJob, BatchLimits, RequestFile, UnconfirmedJob, openai
 from medthink.models.batches.replies import read_line
 
 OUTPUT = ".output.jsonl"
@@ -33,22 +33,22 @@ class FileBatches:
         """Set the folder of the files."""
         self._folder = folder
 
-    async def submit(self, spool: Spool, file: Path, mark: str) -> Job:  # noqa: ARG002
+    async def submit(self, spool: RequestFile, file: Path, mark: str) -> BatchJob:  # noqa: ARG002
         """Nothing to send: the file exists."""
         return await self.look(mark)
 
-    async def look(self, job_id: str) -> Job:
+    async def look(self, job_id: str) -> BatchJob:
         """Ended as soon as the output exists."""
         output = self._folder / f"{job_id}{OUTPUT}"
         if not output.is_file():
-            return Job(id=job_id, state="working", word="to be run", mark=job_id)
-        return Job(id=job_id, state="ended", word="completed", mark=job_id, results=(str(output),))
+            return BatchJob(id=job_id, state="working", word="to be run", mark=job_id)
+        return BatchJob(id=job_id, state="ended", word="completed", mark=job_id, results=(str(output),))
 
     async def latest(self) -> str:
         """Not needed: a file has its name."""
         return ""
 
-    async def find(self, sought: Sought) -> list[Job]:
+    async def find(self, sought: UnconfirmedJob) -> list[BatchJob]:
         """The job exists if its file does."""
         return [await self.look(sought.mark)] if (self._folder / f"{sought.mark}.jsonl").is_file() else []
 
@@ -80,7 +80,7 @@ def gather_requests(folder: Path, marks: list[str], into: Path) -> int:
     return count
 
 
-def lay_out(output: Path, folder: Path, keys: dict[str, set[str]]) -> int:
+def distribute_results(output: Path, folder: Path, keys: dict[str, set[str]]) -> int:
     """Distribute the rows of an output to the jobs that asked them, `keys` by mark; returns how many were found.
 
     DataError for a truncated file: vLLM writes it in one go, at the end.

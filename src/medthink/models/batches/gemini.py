@@ -4,20 +4,30 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from medthink.core.jsonio import encode_json
-from medthink.models.batches import BatchLimits, BatchRow, Dialogue, Errand, Frame, Job, JobState, Sought, Spool
+from medthink.models.batches import (
+    BatchJob,
+    BatchLimits,
+    BatchRequest,
+    BatchRow,
+    BodyTemplate,
+    Dialogue,
+    JobState,
+    RequestFile,
+    UnconfirmedJob,
+)
 from medthink.models.batches.replies import (
     JSON,
     as_reply,
-    count_of,
-    object_of,
+    read_count,
     read_line,
     read_object,
+    read_object_or_empty,
     read_pages,
-    text_of,
+    read_text_or_empty,
 )
 from medthink.models.request import ModelError
 from medthink.models.wires import Encoded
-from medthink.models.wires.failures import failure_of, shorten
+from medthink.models.wires.failures import failure_of, one_short_line
 
 # The provider accepts files of 2 GB and names no limit on rows.
 LIMITS = BatchLimits(rows=100_000, size_bytes=1_500_000_000)
@@ -40,9 +50,9 @@ def line(key: str, encoded: Encoded) -> list[bytes]:
     return [encode_json({"key": key})[:-1] + b',"request":', *encoded.chunks, b"}\n"]
 
 
-def submit(spool: Spool, mark: str) -> Dialogue[Job]:
+def submit(spool: RequestFile, mark: str) -> Dialogue[BatchJob]:
     """Upload the file in one piece, then start the job."""
-    place = yield Errand(
+    place = yield BatchRequest(
         "POST",
         f"/upload{_API}/files",
         JSON
@@ -57,18 +67,20 @@ def submit(spool: Spool, mark: str) -> Dialogue[Job]:
     if place.status >= 400:
         raise failure_of(place)
     upload = {"X-Goog-Upload-Offset": "0", "X-Goog-Upload-Command": "upload, finalize"}
-    reply = yield Errand("POST", _below_base(place.headers.get("x-goog-upload-url", "")), upload, frame=Frame())
-    file = object_of(read_object(reply).get("file"))
+    reply = yield BatchRequest(
+        "POST", _below_base(place.headers.get("x-goog-upload-url", "")), upload, frame=BodyTemplate()
+    )
+    file = read_object_or_empty(read_object(reply).get("file"))
     order = {
-        "batch": {"displayName": mark, "inputConfig": {"fileName": text_of(file.get("name"))}},
+        "batch": {"displayName": mark, "inputConfig": {"fileName": read_text_or_empty(file.get("name"))}},
     }
     path = f"{_API}/models/{_model_of(spool.path)}:batchGenerateContent"
-    return _read_job(read_object((yield Errand("POST", path, JSON, encode_json(order), starts_job=True))))
+    return _read_job(read_object((yield BatchRequest("POST", path, JSON, encode_json(order), starts_job=True))))
 
 
-def look(job_id: str) -> Dialogue[Job]:
+def look(job_id: str) -> Dialogue[BatchJob]:
     """How far a job is."""
-    return _read_job(read_object((yield Errand("GET", f"{_API}/{job_id}"))))
+    return _read_job(read_object((yield BatchRequest("GET", f"{_API}/{job_id}"))))
 
 
 def latest() -> Dialogue[str]:
@@ -77,7 +89,7 @@ def latest() -> Dialogue[str]:
     yield
 
 
-def find(sought: Sought) -> Dialogue[list[Job]]:
+def find(sought: UnconfirmedJob) -> Dialogue[list[BatchJob]]:
     """The job with the mark."""
     listed = yield from read_pages(f"{_API}/batches", {"pageSize": "100"}, items="operations", cursor="pageToken")
     return [job for job in map(_read_job, listed) if job.mark == sought.mark]
@@ -85,7 +97,7 @@ def find(sought: Sought) -> Dialogue[list[Job]]:
 
 def cancel(job_id: str) -> Dialogue[None]:
     """Ask that the job ends."""
-    read_object((yield Errand("POST", f"{_API}/{job_id}:cancel", JSON, b"{}")))
+    read_object((yield BatchRequest("POST", f"{_API}/{job_id}:cancel", JSON, b"{}")))
 
 
 def read_row(line: bytes) -> BatchRow:
@@ -93,8 +105,8 @@ def read_row(line: bytes) -> BatchRow:
     key, value = read_line(line, "key")
     if isinstance(value.get("response"), dict):
         return BatchRow(key, as_reply(200, value["response"]))
-    error = object_of(value.get("error"))
-    code = count_of(error.get("code"))
+    error = read_object_or_empty(value.get("error"))
+    code = read_count(error.get("code"))
     if code == 1:
         return BatchRow(key, None, "the request was cancelled")
     status = code if code >= 400 else _STATUSES.get(code, 500)
@@ -114,20 +126,20 @@ def _below_base(address: str) -> str:
     return f"{parts.path}?{parts.query}" if parts.query else parts.path
 
 
-def _read_job(value: dict[str, Any]) -> Job:
-    about = object_of(value.get("metadata"))
-    word = text_of(about.get("state")).removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
-    counts, outputs = object_of(about.get("batchStats")), [about.get("output"), value.get("response")]
-    files = [text_of(object_of(one).get("responsesFile")) for one in outputs]
+def _read_job(value: dict[str, Any]) -> BatchJob:
+    about = read_object_or_empty(value.get("metadata"))
+    word = read_text_or_empty(about.get("state")).removeprefix("BATCH_STATE_").removeprefix("JOB_STATE_")
+    counts, outputs = read_object_or_empty(about.get("batchStats")), [about.get("output"), value.get("response")]
+    files = [read_text_or_empty(read_object_or_empty(one).get("responsesFile")) for one in outputs]
     state = _STATES.get(word, "working")
-    return Job(
-        id=text_of(value.get("name")),
+    return BatchJob(
+        id=read_text_or_empty(value.get("name")),
         state=state,
         word=word.lower(),
-        mark=text_of(about.get("displayName")),
-        rows=count_of(counts.get("requestCount")) or None,
-        done=count_of(counts.get("successfulRequestCount")) + count_of(counts.get("failedRequestCount")),
+        mark=read_text_or_empty(about.get("displayName")),
+        rows=read_count(counts.get("requestCount")) or None,
+        done=read_count(counts.get("successfulRequestCount")) + read_count(counts.get("failedRequestCount")),
         results=tuple(f"{_API}/{name}:download?alt=media" for name in dict.fromkeys(files) if name),
-        problem=shorten(text_of(object_of(value.get("error")).get("message"))),
+        problem=one_short_line(read_text_or_empty(read_object_or_empty(value.get("error")).get("message"))),
         is_withheld=state == "ended" and not any(files),
     )

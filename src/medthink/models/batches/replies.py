@@ -5,10 +5,10 @@ from urllib.parse import urlencode
 
 import orjson
 
-from medthink.models.batches import Dialogue, Errand
+from medthink.models.batches import BatchRequest, Dialogue
 from medthink.models.request import ModelError
 from medthink.models.wires import HttpReply
-from medthink.models.wires.failures import describe_body, failure_of, shorten
+from medthink.models.wires.failures import describe_body, failure_of, one_short_line
 
 JSON = {"Content-Type": "application/json"}
 _MOST_PAGES = 100
@@ -23,7 +23,7 @@ def read_object(reply: HttpReply) -> dict[str, Any]:
     except orjson.JSONDecodeError:
         value = None
     if not isinstance(value, dict):
-        raise ModelError("invalid_reply", shorten(describe_body(reply)), status=reply.status)
+        raise ModelError("invalid_reply", one_short_line(describe_body(reply)), status=reply.status)
     return value
 
 
@@ -31,7 +31,7 @@ def read_pages(path: str, query: dict[str, str], *, items: str, cursor: str) -> 
     """All items of a list; `cursor` names the query field that asks for the next page."""
     found: list[dict[str, Any]] = []
     for _ in range(_MOST_PAGES):
-        page = read_object((yield Errand("GET", f"{path}?{urlencode(query)}")))
+        page = read_object((yield BatchRequest("GET", f"{path}?{urlencode(query)}")))
         found += [one for one in page.get(items) or () if isinstance(one, dict)]
         following = page.get("nextPageToken") or (page.get("last_id") if page.get("has_more") else None)
         if not isinstance(following, str):
@@ -40,17 +40,17 @@ def read_pages(path: str, query: dict[str, str], *, items: str, cursor: str) -> 
     return found
 
 
-def text_of(value: Any) -> str:
+def read_text_or_empty(value: Any) -> str:
     """The value if it is a text, else nothing."""
     return value if isinstance(value, str) else ""
 
 
-def object_of(value: Any) -> dict[str, Any]:
+def read_object_or_empty(value: Any) -> dict[str, Any]:
     """The value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
-def count_of(value: Any) -> int:
+def read_count(value: Any) -> int:
     """A count, whether as a number or, as Google writes them, as a text; anything else counts as 0."""
     if isinstance(value, str) and value.isascii() and value.isdecimal():
         return int(value)

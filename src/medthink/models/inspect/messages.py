@@ -12,8 +12,8 @@ import orjson
 
 from medthink.models.request import Effort, ImagePart, ModelError, Reply, Request, Stop, TextPart, Usage
 from medthink.models.wires import HttpReply
-from medthink.models.wires.answers import Counted, CountReader, finish
-from medthink.models.wires.failures import failure_of, shorten
+from medthink.models.wires.answers import TokenCountReader, TokenCounts, make_reply
+from medthink.models.wires.failures import failure_of, one_short_line
 
 if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput
@@ -72,11 +72,13 @@ def read_output(output: "ModelOutput", *, wants_json: bool) -> Reply:
     counted = _count(output)
     if output.fallback is not None:
         raise ModelError(
-            "unsupported", shorten(f"{output.fallback.fallback_model} answered in its place"), usage=counted.usage
+            "unsupported",
+            one_short_line(f"{output.fallback.fallback_model} answered in its place"),
+            usage=counted.usage,
         )
     if output.empty:
         raise ModelError("invalid_reply", "the answer is empty", usage=counted.usage)
-    return finish(
+    return make_reply(
         text=output.completion,
         stop=_stop_of(output, counted.usage),
         counted=counted,
@@ -96,7 +98,7 @@ def read_failure(error: Exception) -> ModelError:
         headers = getattr(response, "headers", None)
         told = body if isinstance(body, bytes) and body else orjson.dumps({"error": {"message": str(cause)}})
         return failure_of(HttpReply(status, headers if isinstance(headers, Mapping) else {}, told))
-    detail = shorten(f"{type(cause).__name__}: {cause}")
+    detail = one_short_line(f"{type(cause).__name__}: {cause}")
     if isinstance(cause, TimeoutError) or "Timeout" in type(cause).__name__:
         return ModelError("timeout", detail)
     if isinstance(cause, OSError) or re.search("Connect|Network|Protocol", type(cause).__name__):
@@ -120,11 +122,11 @@ def _url(image: ImagePart) -> str:
     return f"data:{image.media_type};base64,{image.base64.decode()}"
 
 
-def _count(output: "ModelOutput") -> Counted:
+def _count(output: "ModelOutput") -> TokenCounts:
     usage = output.usage
     if usage is None:
-        return Counted(None)
-    counts = CountReader(usage.model_dump())
+        return TokenCounts(None)
+    counts = TokenCountReader(usage.model_dump())
     cached, written = counts.read("input_tokens_cache_read") or 0, counts.read("input_tokens_cache_write") or 0
     fresh = counts.read("input_tokens")
     # Inspect's input leaves out what came from the cache or went into it.
@@ -140,13 +142,16 @@ def _stop_of(output: "ModelOutput", usage: Usage | None) -> Stop:
         # Where nothing was made, the text is the provider's error message.
         if usage is None or not usage.output:
             raise ModelError(
-                "unsupported", shorten(output.completion), usage=usage, remedy="lower --max-tokens, or --image-share"
+                "unsupported",
+                one_short_line(output.completion),
+                usage=usage,
+                remedy="lower --max-tokens, or --image-share",
             )
         return "truncated"
     if _is_refusal(choice):
         return "refused"
     if reason not in _STOPS:
-        raise ModelError("invalid_reply", shorten(f"unexpected stop reason {reason!r}"), usage=usage)
+        raise ModelError("invalid_reply", one_short_line(f"unexpected stop reason {reason!r}"), usage=usage)
     return _STOPS[reason]
 
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from medthink.core.errors import UsageError
-from medthink.models.catalog import PROVIDERS, Key
+from medthink.models.catalog import PROVIDERS, ApiKey
 from medthink.models.image_limits import ImageLimits, check_fits
 from medthink.models.inspect.messages import messages_of, read_failure, read_output, refuse_left_out, settings_of
-from medthink.models.limits import Throttle, choose_wait_s, is_final
+from medthink.models.limits import Throttle, is_final, retry_wait_s
 from medthink.models.prices import estimate_input_tokens
 from medthink.models.request import Attempt, AttemptLog, ModelError, Reply, Request, Usage
 from medthink.models.transport import Transport
-from medthink.models.wires.failures import shorten
+from medthink.models.wires.failures import one_short_line
 
 if TYPE_CHECKING:
     from inspect_ai.event import ModelEvent
@@ -95,7 +95,7 @@ class InspectModel:
                 wasted += error.usage or Usage()
                 if is_final(error, tries, self.transport.backoff):
                     raise self._finalise(error, tries, wasted) from None
-                await asyncio.sleep(choose_wait_s(error, tries, self.transport.backoff, self._chance))
+                await asyncio.sleep(retry_wait_s(error, tries, self.transport.backoff, self._chance))
             if log is not None:
                 await log.again()
 
@@ -173,7 +173,7 @@ class InspectModel:
     def _finalise(self, error: ModelError, tries: int, wasted: Usage) -> ModelError:
         """The error as the caller sees it: without the key, and with its cost."""
         secret = None if self._opened is None else self._opened.api.api_key
-        detail = Key(secret, self.provider).redact(error.detail) if secret else error.detail
+        detail = ApiKey(secret, self.provider).redact(error.detail) if secret else error.detail
         final = ModelError(
             error.kind,
             detail,
@@ -203,7 +203,7 @@ def _open(name: str, base_url: str | None) -> "Model":
         model = get_model(name, base_url=base_url, memoize=False)
     except (PrerequisiteError, ValueError, ImportError) as error:
         raise UsageError(
-            shorten(f"inspect/{name}: {_plain(str(error))}"),
+            one_short_line(f"inspect/{name}: {_plain(str(error))}"),
             remedy="Inspect's own documentation names each provider's package and key",
         ) from None
     # The providers' packages would send a request that failed again by themselves.

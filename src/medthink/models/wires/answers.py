@@ -15,20 +15,20 @@ from medthink.core.errors import DataError
 from medthink.core.jsonio import encode_json, parse_json
 from medthink.models.request import ModelError, Reply, Request, Stop, Usage
 from medthink.models.wires import HttpReply
-from medthink.models.wires.failures import describe_body, failure_of, find_complaint, shorten
+from medthink.models.wires.failures import describe_body, failure_of, find_error_body, one_short_line
 
 # Above this a JSON number is no longer exact, and no reply has that many tokens.
 _LIMIT = 2**53
 
 
-class Counted(NamedTuple):
+class TokenCounts(NamedTuple):
     """The tokens of a reply, None if unknown, and the fields with invalid values."""
 
     usage: Usage | None
     doubts: tuple[str, ...] = ()
 
 
-class CountReader:
+class TokenCountReader:
     """Reads counts out of a reply's usage object, and records the names of invalid ones."""
 
     def __init__(self, source: Any) -> None:
@@ -47,17 +47,17 @@ class CountReader:
             self.doubts.append(path[-1])
         return count
 
-    def settle(self, tokens_in: int | None, tokens_out: int | None, *, cached: int, reasoning: int) -> Counted:
+    def settle(self, tokens_in: int | None, tokens_out: int | None, *, cached: int, reasoning: int) -> TokenCounts:
         """The usage; parts that are larger than their whole are unknown and count as 0."""
         if tokens_in is None or tokens_out is None:
-            return Counted(None, tuple(self.doubts))
+            return TokenCounts(None, tuple(self.doubts))
         if cached > tokens_in:
             self.doubts.append("cached tokens")
             cached = 0
         if reasoning > tokens_out:
             self.doubts.append("reasoning tokens")
             reasoning = 0
-        return Counted(Usage(tokens_in, cached, tokens_out, reasoning), tuple(self.doubts))
+        return TokenCounts(Usage(tokens_in, cached, tokens_out, reasoning), tuple(self.doubts))
 
 
 def _whole(value: Any) -> int | None:
@@ -71,7 +71,7 @@ def _whole(value: Any) -> int | None:
 
 
 Shape = TypeVar("Shape")
-CountUsage = Callable[[Any], Counted]
+CountUsage = Callable[[Any], TokenCounts]
 """Reads the object with the token counts of a reply."""
 _TEXT_TYPES = (None, "text", "output_text")
 
@@ -89,10 +89,10 @@ def read_answer(reply: HttpReply, shape: type[Shape], count: CountUsage, usage_f
 
 def not_an_answer(reply: HttpReply, count: CountUsage, usage_field: str = "usage") -> ModelError:
     """Why a good status came without an answer: an error inside, or another body; tokens it counts were paid for."""
-    if find_complaint(reply.body) is not None:
+    if find_error_body(reply.body) is not None:
         return failure_of(reply)
     usage = _salvage_usage(reply.body, count, usage_field)
-    return ModelError("invalid_reply", shorten(describe_body(reply)), status=reply.status, usage=usage)
+    return ModelError("invalid_reply", one_short_line(describe_body(reply)), status=reply.status, usage=usage)
 
 
 def read_text(value: Any) -> str:
@@ -102,20 +102,20 @@ def read_text(value: Any) -> str:
     return "".join(map(_part_text, value)) if isinstance(value, list) else ""
 
 
-def read_word(value: Any) -> str:
+def read_optional_text(value: Any) -> str:
     """The value if it is a text, else empty: a name or reason that is null or a number carries no information."""
     return value if isinstance(value, str) else ""
 
 
 def stop_of(reason: Any, stops: dict[str, Stop], usage: Usage | None) -> Stop:
     """Our word for the provider's; an unknown reason is an error, never a normal end."""
-    stop = stops.get(read_word(reason))
+    stop = stops.get(read_optional_text(reason))
     if stop is None:
-        raise ModelError("invalid_reply", shorten(f"unexpected stop reason {reason!r}"), usage=usage)
+        raise ModelError("invalid_reply", one_short_line(f"unexpected stop reason {reason!r}"), usage=usage)
     return stop
 
 
-def finish(*, text: str, stop: Stop, counted: Counted, model: Any, reasoning: str, wants_json: bool) -> Reply:
+def make_reply(*, text: str, stop: Stop, counted: TokenCounts, model: Any, reasoning: str, wants_json: bool) -> Reply:
     """The reply; an empty answer, or one without the requested JSON, is an error that was paid for."""
     if stop == "end" and not text.strip():
         raise ModelError("invalid_reply", "the answer is empty", status=200, usage=counted.usage)
@@ -125,7 +125,7 @@ def finish(*, text: str, stop: Stop, counted: Counted, model: Any, reasoning: st
         reasoning=reasoning or None,
         stop=stop,
         usage=counted.usage,
-        model=read_word(model),
+        model=read_optional_text(model),
         doubts=counted.doubts,
     )
 
@@ -134,7 +134,7 @@ def _part_text(part: Any) -> str:
     if isinstance(part, str):
         return part
     is_text = isinstance(part, dict) and part.get("type") in _TEXT_TYPES
-    return read_word(part.get("text")) if is_text else ""
+    return read_optional_text(part.get("text")) if is_text else ""
 
 
 def _salvage_usage(body: bytes, count: CountUsage, usage_field: str) -> Usage | None:
@@ -152,7 +152,7 @@ def _parse_answer(text: str, usage: Usage | None) -> object:
     except DataError as error:
         raise ModelError(
             "invalid_json",
-            shorten(f"the answer is not JSON ({error.problem}): {text}"),
+            one_short_line(f"the answer is not JSON ({error.problem}): {text}"),
             status=200,
             usage=usage,
             remedy="if this model ignores response schemas, run with --no-schema",

@@ -8,13 +8,13 @@ from medthink.models.request import ImagePart, ModelError, Reply, Request, Stop,
 from medthink.models.wires import Encoded, HttpReply
 from medthink.models.wires.answers import (
     IMAGE_MARK,
-    Counted,
-    CountReader,
+    TokenCountReader,
+    TokenCounts,
     drop_absent,
-    finish,
     join_images,
+    make_reply,
     read_answer,
-    read_word,
+    read_optional_text,
     stop_of,
 )
 
@@ -75,9 +75,9 @@ def decode(reply: HttpReply, *, wants_json: bool) -> Reply:
     """Read the message."""
     message = read_answer(reply, _Message, _count)
     counted = _count(message.usage)
-    thoughts = [read_word(block.thinking) for block in message.content]
-    return finish(
-        text="".join(read_word(block.text) for block in message.content if block.type == "text"),
+    thoughts = [read_optional_text(block.thinking) for block in message.content]
+    return make_reply(
+        text="".join(read_optional_text(block.text) for block in message.content if block.type == "text"),
         stop=stop_of(message.stop_reason, _STOPS, counted.usage),
         counted=counted,
         model=message.model,
@@ -135,8 +135,8 @@ def _version(model: str) -> tuple[int, int]:
     return (numbers[0], numbers[1] if len(numbers) > 1 else 0)
 
 
-def _count(usage: Any) -> Counted:
-    counts = CountReader(usage)
+def _count(usage: Any) -> TokenCounts:
+    counts = TokenCountReader(usage)
     cached = counts.read("cache_read_input_tokens") or 0
     written = counts.read("cache_creation_input_tokens") or 0
     fresh = counts.read("input_tokens")

@@ -80,7 +80,7 @@ _NOT_TAKEN = re.compile(
 _NO_IMAGES = re.compile(r"(image|multimodal)\S* (input |data )?(is|are) not supported", re.IGNORECASE)
 
 
-class Complaint(NamedTuple):
+class ErrorBody(NamedTuple):
     """The contents of an error body, as far as known."""
 
     message: str
@@ -91,7 +91,7 @@ class Complaint(NamedTuple):
 
 def failure_of(reply: HttpReply) -> ModelError:
     """The error that a reply stands for."""
-    complaint = find_complaint(reply.body) or Complaint(describe_body(reply))
+    complaint = find_error_body(reply.body) or ErrorBody(describe_body(reply))
     if reply.status == 413:  # a proxy in front of the server says only this, in HTML
         complaint = complaint._replace(words=(*complaint.words, "request_too_large"))
     if 300 <= reply.status < 400:
@@ -113,13 +113,13 @@ def _redirect(reply: HttpReply) -> ModelError:
     place = reply.headers.get("location", "")
     return ModelError(
         "bad_request",
-        shorten(f"the server redirects to {place or 'another address'}, which is not followed"),
+        one_short_line(f"the server redirects to {place or 'another address'}, which is not followed"),
         status=reply.status,
         remedy="if that is the right server, give its address as --base-url",
     )
 
 
-def explain(kind: ErrorKind, complaint: Complaint, reply: HttpReply) -> ModelError:
+def explain(kind: ErrorKind, complaint: ErrorBody, reply: HttpReply) -> ModelError:
     """The error in the provider's words, with a remedy; the transport removes the key."""
     about = f"{complaint.message} {' '.join(complaint.words)}"
     remedy = ""
@@ -130,14 +130,14 @@ def explain(kind: ErrorKind, complaint: Complaint, reply: HttpReply) -> ModelErr
     wait_s = read_retry_after(reply.headers)
     return ModelError(
         kind,
-        shorten(complaint.message),
+        one_short_line(complaint.message),
         status=reply.status,
         retry_after_s=complaint.retry_after_s if wait_s is None else wait_s,
         remedy=remedy,
     )
 
 
-def find_complaint(body: bytes) -> Complaint | None:
+def find_error_body(body: bytes) -> ErrorBody | None:
     """The error inside a JSON body, whichever provider's form it has."""
     try:
         value = orjson.loads(body)
@@ -151,15 +151,15 @@ def find_complaint(body: bytes) -> Complaint | None:
     if error is None and (value.get("object") == "error" or set(value) & {"detail", "message"}):
         error = value
     if isinstance(error, str):
-        return Complaint(error)
+        return ErrorBody(error)
     return _read_complaint(error) if isinstance(error, dict) and error else None
 
 
-def _read_complaint(error: dict[str, Any]) -> Complaint:
+def _read_complaint(error: dict[str, Any]) -> ErrorBody:
     message = error.get("message") or error.get("detail") or ""
     named = [error.get(name) for name in ("code", "status", "type", "param")]
     code = error.get("code")
-    return Complaint(
+    return ErrorBody(
         message if isinstance(message, str) else orjson.dumps(message).decode(),
         tuple(word for word in named if isinstance(word, str)),
         code if isinstance(code, int) else None,
@@ -210,7 +210,7 @@ def describe_body(reply: HttpReply) -> str:
     return f"not the JSON of an answer ({media_type}, {len(reply.body):,} bytes): {start}"
 
 
-def shorten(text: str) -> str:
+def one_short_line(text: str) -> str:
     """One line of limited length, without control characters."""
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     return line if len(line) <= DETAIL_LENGTH else line[: DETAIL_LENGTH - 1] + "…"

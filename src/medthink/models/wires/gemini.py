@@ -10,14 +10,14 @@ from medthink.models.request import ImagePart, ModelError, Reply, Request, Stop,
 from medthink.models.wires import Encoded, HttpReply
 from medthink.models.wires.answers import (
     IMAGE_MARK,
-    Counted,
-    CountReader,
+    TokenCountReader,
+    TokenCounts,
     drop_absent,
-    finish,
     join_images,
+    make_reply,
     not_an_answer,
     read_answer,
-    read_word,
+    read_optional_text,
     stop_of,
 )
 
@@ -93,16 +93,16 @@ def decode(reply: HttpReply, *, wants_json: bool) -> Reply:
     response = read_answer(reply, _Response, _count, "usageMetadata")
     counted = _count(response.usage_metadata)
     feedback = response.prompt_feedback
-    if isinstance(feedback, dict) and read_word(feedback.get("blockReason")):
-        model = read_word(response.model_version)
+    if isinstance(feedback, dict) and read_optional_text(feedback.get("blockReason")):
+        model = read_optional_text(response.model_version)
         return Reply(text="", stop="filtered", usage=counted.usage, model=model, doubts=counted.doubts)
     if not response.candidates:
         raise not_an_answer(reply, _count, "usageMetadata")
     candidate = response.candidates[0]
     parts = (candidate.content.parts if candidate.content else None) or []
-    thoughts = [read_word(part.text) for part in parts if part.thought is True]
-    return finish(
-        text="".join(read_word(part.text) for part in parts if part.thought is not True),
+    thoughts = [read_optional_text(part.text) for part in parts if part.thought is True]
+    return make_reply(
+        text="".join(read_optional_text(part.text) for part in parts if part.thought is not True),
         stop=stop_of(candidate.finish_reason, _STOPS, counted.usage),
         counted=counted,
         model=response.model_version,
@@ -138,12 +138,12 @@ def _encode_effort(request: Request, model: str) -> dict[str, Any] | None:
     return {"includeThoughts": True, "thinkingLevel": _LEVELS[effort]}
 
 
-def _count(usage: Any) -> Counted:
-    counts = CountReader(usage)
+def _count(usage: Any) -> TokenCounts:
+    counts = TokenCountReader(usage)
     prompt, visible = counts.read("promptTokenCount"), counts.read("candidatesTokenCount")
     thoughts = counts.read("thoughtsTokenCount") or 0
     if counts.doubts or usage is None:
-        return Counted(None, tuple(counts.doubts))
+        return TokenCounts(None, tuple(counts.doubts))
     return counts.settle(
         # Gemini omits zeros, and counts thoughts separately from the visible answer.
         prompt or 0,

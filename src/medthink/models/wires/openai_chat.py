@@ -8,11 +8,11 @@ from medthink.models.request import ImagePart, Reply, Request, Stop, TextPart
 from medthink.models.wires import Encoded, HttpReply
 from medthink.models.wires.answers import (
     IMAGE_MARK,
-    Counted,
-    CountReader,
+    TokenCountReader,
+    TokenCounts,
     drop_absent,
-    finish,
     join_images,
+    make_reply,
     not_an_answer,
     read_answer,
     read_text,
@@ -84,7 +84,7 @@ def decode(reply: HttpReply, *, wants_json: bool) -> Reply:
     message = choice.message
     refusal = read_text(message.refusal)
     stop = stop_of(choice.finish_reason, _STOPS, counted.usage)
-    return finish(
+    return make_reply(
         text=refusal or read_text(message.content),
         stop="refused" if refusal else stop,
         counted=counted,
@@ -108,8 +108,8 @@ def _encode_format(request: Request) -> dict[str, Any] | None:
     return {"type": "json_schema", "json_schema": schema}
 
 
-def _count(usage: Any) -> Counted:
-    counts = CountReader(usage)
+def _count(usage: Any) -> TokenCounts:
+    counts = TokenCountReader(usage)
     return counts.settle(
         counts.read("prompt_tokens"),
         counts.read("completion_tokens"),

@@ -9,15 +9,15 @@ from medthink.models.request import ImagePart, ModelError, Reply, Request, Stop,
 from medthink.models.wires import Encoded, HttpReply
 from medthink.models.wires.answers import (
     IMAGE_MARK,
-    Counted,
-    CountReader,
+    TokenCountReader,
+    TokenCounts,
     drop_absent,
-    finish,
     join_images,
+    make_reply,
     not_an_answer,
     read_answer,
+    read_optional_text,
     read_text,
-    read_word,
     stop_of,
 )
 
@@ -78,8 +78,8 @@ def decode(reply: HttpReply, *, wants_json: bool) -> Reply:
         details = response.incomplete_details
         stop = stop_of(details.get("reason") if isinstance(details, dict) else None, _STOPS, counted.usage)
     messages = [item for item in response.output if item.type == "message"]
-    refusal = "".join(read_word(part.get("refusal")) for item in messages for part in _parts(item.content))
-    return finish(
+    refusal = "".join(read_optional_text(part.get("refusal")) for item in messages for part in _parts(item.content))
+    return make_reply(
         text=refusal or "".join(read_text(item.content) for item in messages),
         stop="refused" if refusal else stop,
         counted=counted,
@@ -117,8 +117,8 @@ def _encode_format(request: Request) -> dict[str, Any] | None:
     return {"format": {"type": "json_schema", "name": schema.name, "schema": schema.definition, "strict": True}}
 
 
-def _count(usage: Any) -> Counted:
-    counts = CountReader(usage)
+def _count(usage: Any) -> TokenCounts:
+    counts = TokenCountReader(usage)
     return counts.settle(
         counts.read("input_tokens"),
         counts.read("output_tokens"),
@@ -129,7 +129,11 @@ def _count(usage: Any) -> Counted:
 
 def _read_reasoning(items: list[_Item]) -> list[str]:
     thoughts = [item for item in items if item.type == "reasoning"]
-    texts = [read_word(part.get("text")) for item in thoughts for part in _parts(item.summary) + _parts(item.content)]
+    texts = [
+        read_optional_text(part.get("text"))
+        for item in thoughts
+        for part in _parts(item.summary) + _parts(item.content)
+    ]
     return [text for text in texts if text]
 
 

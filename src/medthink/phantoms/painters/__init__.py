@@ -7,10 +7,10 @@ import numpy as np
 from PIL import Image
 
 from medthink.phantoms.painters import abdomen, breast_ultrasound, chest, colour, head_neck, skeleton
-from medthink.phantoms.painters.scene import Look, Pixels
+from medthink.phantoms.painters.scene import ImageSpec, Pixels
 
 _MODULES = (abdomen, breast_ultrasound, chest, colour, head_neck, skeleton)
-PAINTERS: dict[str, Callable[[np.random.Generator, Look], Pixels]] = {
+PAINTERS: dict[str, Callable[[np.random.Generator, ImageSpec], Pixels]] = {
     name: painter
     for module in _MODULES
     for name, painter in vars(module).items()
@@ -22,7 +22,7 @@ PAINTERS: dict[str, Callable[[np.random.Generator, Look], Pixels]] = {
 _QUALITY = 85
 
 
-def paint_jpeg(painter: str, look: Look, seed: int) -> bytes:
+def paint_jpeg(painter: str, look: ImageSpec, seed: int) -> bytes:
     """The picture as JPEG, without metadata."""
     pixels = PAINTERS[painter](np.random.Generator(np.random.PCG64(seed)), look)
     picture = Image.fromarray((pixels * np.float32(255) + np.float32(0.5)).astype(np.uint8)).convert("RGB")

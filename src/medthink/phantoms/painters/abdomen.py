@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from medthink.phantoms.painters.scene import Look, Pixels, Scene
+from medthink.phantoms.painters.scene import ImageSpec, Pixels, Scene
 
 
 class Tones(NamedTuple):
@@ -26,21 +26,21 @@ _MR_ARTERIAL = Tones(fat=0.16, muscle=0.30, liver=0.40, spleen=0.62, vessel=0.95
 _MR_T2 = Tones(fat=0.42, muscle=0.16, liver=0.24, spleen=0.55, vessel=0.05, bone=0.3, fluid=0.97, kidney=0.6)
 
 
-def liver_ct(rng: np.random.Generator, look: Look) -> Pixels:
+def liver_ct(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Axial arterial-phase CT."""
     scene = _upper_abdomen(rng, _CT)
     _liver_lesion(scene, look, bright=0.80, core=0.30)
     return scene.ct()
 
 
-def liver_mr_arterial(rng: np.random.Generator, look: Look) -> Pixels:
+def liver_mr_arterial(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Axial arterial-phase T1."""
     scene = _upper_abdomen(rng, _MR_ARTERIAL)
     _liver_lesion(scene, look, bright=0.82, core=0.18)
     return scene.mr()
 
 
-def liver_mr_t2(rng: np.random.Generator, look: Look) -> Pixels:
+def liver_mr_t2(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Axial T2."""
     scene = _upper_abdomen(rng, _MR_T2)
     if look.sign:
@@ -49,7 +49,7 @@ def liver_mr_t2(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.mr(0.03)
 
 
-def kidney_ct(rng: np.random.Generator, look: Look) -> Pixels:
+def kidney_ct(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Axial enhanced CT at the kidneys."""
     scene = _body(rng, _CT)
     scene.ellipse((-0.72, -0.2), (0.26, 0.36), _CT.liver, turn=0.2)
@@ -70,7 +70,7 @@ def kidney_ct(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.ct()
 
 
-def urogram(rng: np.random.Generator, look: Look) -> Pixels:
+def urogram(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Excretory urogram, frontal."""
     scene = Scene(rng, 256, 288, ground=0.08)
     scene.blend(scene.mask((0, 0.1), (1.02, 1.5), soft=0.15), 0.40)
@@ -81,7 +81,7 @@ def urogram(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.radiograph(0.02)
 
 
-def ct_urogram(rng: np.random.Generator, look: Look) -> Pixels:
+def ct_urogram(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Coronal excretory-phase CT."""
     scene = _coronal(rng)
     for way in (-1, 1):
@@ -90,7 +90,7 @@ def ct_urogram(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.ct()
 
 
-def kidney_ct_coronal(rng: np.random.Generator, look: Look) -> Pixels:
+def kidney_ct_coronal(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Coronal nephrographic-phase CT."""
     scene = _coronal(rng)
     for way in (-1, 1):
@@ -103,7 +103,7 @@ def kidney_ct_coronal(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.ct()
 
 
-def renal_scan(rng: np.random.Generator, look: Look) -> Pixels:
+def renal_scan(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """DMSA scan from behind: the patient's left lies on the left."""
     scene = Scene(rng, 256, 240, ground=0.06)
     side = -look.side
@@ -161,7 +161,7 @@ def _spot(scene: Scene) -> tuple[float, float]:
     return scene.vary(-0.56, 0.06), scene.vary(-0.06, 0.07)
 
 
-def _liver_lesion(scene: Scene, look: Look, *, bright: float, core: float) -> None:
+def _liver_lesion(scene: Scene, look: ImageSpec, *, bright: float, core: float) -> None:
     if not look.sign:
         return
     place, radius = _spot(scene), 0.25 * look.size
@@ -203,7 +203,7 @@ def _backbone(scene: Scene, strength: float) -> None:
         scene.ellipse((0, -0.95 + 0.33 * row), (0.17, 0.14), 0.62, soft=0.05, alpha=strength)
 
 
-def _collecting_systems(scene: Scene, look: Look, *, tone: float) -> None:
+def _collecting_systems(scene: Scene, look: ImageSpec, *, tone: float) -> None:
     """Pelvis, three calyces and a ureter on each side, one side changed by the sign."""
     for way in (-1, 1):
         ill = look.sign if way == look.side else ""
@@ -230,7 +230,7 @@ def _collecting_systems(scene: Scene, look: Look, *, tone: float) -> None:
 _ROWS = np.linspace(-1.3, 1.3, 80)
 
 
-def barium(rng: np.random.Generator, look: Look) -> Pixels:
+def barium(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Contrast column with haustral folds."""
     scene = Scene(rng, 272, 256, ground=0.25)
     scene.pixels += scene.cloud(4) * np.float32(0.05)
@@ -240,7 +240,7 @@ def barium(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.radiograph(0.02)
 
 
-def bowel_mr(rng: np.random.Generator, look: Look) -> Pixels:
+def bowel_mr(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Coronal T2 with fluid-filled loops."""
     scene = Scene(rng, 272, 256, ground=0.40)
     scene.pixels += scene.cloud(7) * np.float32(0.06)
@@ -252,7 +252,7 @@ def bowel_mr(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.mr()
 
 
-def endoscopy(rng: np.random.Generator, look: Look) -> Pixels:
+def endoscopy(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Colonoscopic view down the lumen, in the round field of the instrument."""
     scene = Scene(rng, 256, 256, ground=(0.96, 0.58, 0.47))
     centre = (scene.vary(0.12, 0.06), scene.vary(-0.08, 0.06))
@@ -283,7 +283,7 @@ def _polyp(scene: Scene, at: tuple[float, float], size: float) -> None:
     scene.ellipse((at[0] - 0.05, at[1] - 0.06), (0.10, 0.09), (0.95, 0.66, 0.60), soft=0.1, alpha=0.8)
 
 
-def _column(scene: Scene, look: Look, *, tone: float, wall: float | None) -> Pixels:
+def _column(scene: Scene, look: ImageSpec, *, tone: float, wall: float | None) -> Pixels:
     """A bowel segment running down the picture, its calibre set by the sign; gives the depth of its inside."""
     half = 0.30 + 0.035 * np.sin(_ROWS * 21) + 0.02 * np.sin(_ROWS * 9 + scene.vary(0, 3))
     bend, middle = scene.vary(0.10, 0.06), scene.vary(0, 0.08)

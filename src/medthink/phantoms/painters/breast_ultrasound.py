@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from medthink.phantoms.painters.scene import Look, Pixels, Scene
+from medthink.phantoms.painters.scene import ImageSpec, Pixels, Scene
 
 
-def mammogram(rng: np.random.Generator, look: Look) -> Pixels:
+def mammogram(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Mammogram with the chest wall at one edge; the left breast points to the right."""
     scene = Scene(rng, 216, 296, ground=0.01)
     wall = -1.0 * look.side
@@ -35,7 +35,7 @@ def mammogram(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.radiograph(0.018)
 
 
-def breast_mr(rng: np.random.Generator, look: Look) -> Pixels:
+def breast_mr(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Axial subtraction image of both breasts, prone."""
     scene = Scene(rng, 312, 224, ground=0.02)
     scene.ellipse((0, 0.95), (1.35, 0.62), 0.18, soft=0.05)
@@ -54,7 +54,7 @@ def breast_mr(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.mr(0.03)
 
 
-def liver_us(rng: np.random.Generator, look: Look) -> Pixels:
+def liver_us(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Curved-array image of the liver."""
     scene = Scene(rng, 296, 256, ground=0.42)
     scene.pixels += scene.cloud(4) * np.float32(0.03)
@@ -80,7 +80,7 @@ def liver_us(rng: np.random.Generator, look: Look) -> Pixels:
     return _insonate(scene, sector=True)
 
 
-def breast_us(rng: np.random.Generator, look: Look) -> Pixels:
+def breast_us(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Linear-array image of the breast."""
     scene = _layers(rng, ((-0.84, 0.75), (-0.45, 0.30), (0.35, 0.55), (0.75, 0.25), (9.0, 0.4)))
     place, radius = (scene.vary(0, 0.10), scene.vary(-0.12, 0.05)), 0.27 * look.size
@@ -90,7 +90,7 @@ def breast_us(rng: np.random.Generator, look: Look) -> Pixels:
     return _insonate(scene)
 
 
-def thyroid_us(rng: np.random.Generator, look: Look) -> Pixels:
+def thyroid_us(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Transverse linear-array image of the thyroid."""
     scene = _layers(rng, ((-0.80, 0.70), (-0.52, 0.28), (9.0, 0.34)))
     large = 1.28 * look.size if look.sign == "diffuse" else 1.0
@@ -115,7 +115,7 @@ def thyroid_us(rng: np.random.Generator, look: Look) -> Pixels:
     return _insonate(scene)
 
 
-def skin_us(rng: np.random.Generator, look: Look) -> Pixels:
+def skin_us(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """High-frequency image of the skin."""
     scene = _layers(rng, ((-0.78, 0.02), (-0.70, 0.98), (-0.22, 0.66), (0.68, 0.20), (0.76, 0.9), (9.0, 0.42)))
     strands = [[(scene.vary(0, 1.2), scene.vary(0.2, 0.4)) for _ in range(2)] for _ in range(8)]

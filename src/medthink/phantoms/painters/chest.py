@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from medthink.phantoms.painters.scene import Colour, Look, Pixels, Point, Scene
+from medthink.phantoms.painters.scene import Colour, ImageSpec, Pixels, Point, Scene
 
 _LUNGS = ((-0.52, 0.02), (0.52, 0.02))
 
 
-def chest_ct_lung(rng: np.random.Generator, look: Look) -> Pixels:
+def chest_ct_lung(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Axial CT, lung window."""
     scene = Scene(rng, 300, 256)
     lungs = _axial_thorax(scene, wall=0.84, lung=0.13, core=0.88)
@@ -24,7 +24,7 @@ def chest_ct_lung(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.ct(0.03)
 
 
-def chest_ct_soft(rng: np.random.Generator, look: Look) -> Pixels:
+def chest_ct_soft(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Axial enhanced CT, mediastinal window."""
     scene = Scene(rng, 300, 256)
     lungs = _axial_thorax(scene, wall=0.46, lung=0.03, core=0.40, skin=0.25)
@@ -43,7 +43,7 @@ def chest_ct_soft(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.ct(0.025)
 
 
-def chest_ct_coronal(rng: np.random.Generator, look: Look) -> Pixels:
+def chest_ct_coronal(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Coronal CT, lung window."""
     scene = Scene(rng, 272, 288, ground=0.0)
     scene.blend(scene.mask((0, 0.25), (0.96, 1.35), wobble=0.03), 0.84)
@@ -53,7 +53,7 @@ def chest_ct_coronal(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.ct(0.03)
 
 
-def chest_radiograph(rng: np.random.Generator, look: Look) -> Pixels:
+def chest_radiograph(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Frontal chest radiograph."""
     scene = Scene(rng, 272, 288, ground=0.05)
     scene.blend(scene.mask((0, 0.35), (1.02, 1.5), soft=0.12, wobble=0.02), 0.62)
@@ -70,7 +70,7 @@ def chest_radiograph(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.radiograph(0.018)
 
 
-def chest_pet(rng: np.random.Generator, look: Look) -> Pixels:
+def chest_pet(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """FDG PET, anterior maximum intensity projection."""
     scene = Scene(rng, 208, 304)
     for centre, radii, tone in (
@@ -136,7 +136,7 @@ def _frontal_lungs(scene: Scene, tone: float, *, heart: float, soft: float = 0.0
     return np.asarray(lungs * (1 - core), np.float32)
 
 
-def _zones(scene: Scene, look: Look, lungs: Pixels, *, tone: float) -> None:
+def _zones(scene: Scene, look: ImageSpec, lungs: Pixels, *, tone: float) -> None:
     """Patchy shadowing of the upper or the lower zones."""
     if not look.sign:
         return
@@ -198,7 +198,7 @@ def _rib(side: int, row: int) -> list[Point]:
     ]
 
 
-def angiogram(rng: np.random.Generator, look: Look) -> Pixels:
+def angiogram(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Subtraction angiogram: black vessels on grey."""
     scene = Scene(rng, 240, 288, ground=0.70)
     scene.pixels += scene.cloud(4) * np.float32(0.03)
@@ -218,7 +218,7 @@ def angiogram(rng: np.random.Generator, look: Look) -> Pixels:
     return np.clip(scene.pixels, 0, 1)
 
 
-def vessel_ct(rng: np.random.Generator, look: Look) -> Pixels:
+def vessel_ct(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Magnified cross-section of a large artery."""
     scene = Scene(rng, 248, 248, ground=0.24)
     scene.pixels += scene.cloud(5) * np.float32(0.03)
@@ -237,7 +237,7 @@ def vessel_ct(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.ct()
 
 
-def vessel_mip(rng: np.random.Generator, look: Look) -> Pixels:
+def vessel_mip(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Coronal projection of a CT angiogram: a diseased vessel is missing."""
     scene = Scene(rng, 216, 312, ground=0.12)
     scene.blend(scene.mask((0, 0), (0.9, 1.6), soft=0.1), 0.24)
@@ -249,7 +249,7 @@ def vessel_mip(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.ct()
 
 
-def vessel_render(rng: np.random.Generator, look: Look) -> Pixels:
+def vessel_render(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Volume rendering: ivory arteries on black, the diseased one red."""
     scene = Scene(rng, 216, 312, ground=(0.0, 0.0, 0.0))
     ill, tree = _ill(look), _tree(scene)
@@ -270,7 +270,7 @@ def _render(scene: Scene, lines: list[list[Point]], wide: float, tints: tuple[Co
     )
 
 
-def _ill(look: Look) -> str:
+def _ill(look: ImageSpec) -> str:
     return f"{look.sign}{look.side}" if look.sign else ""
 
 
@@ -300,7 +300,7 @@ def _tree(scene: Scene) -> list[tuple[str, list[Point], float]]:
     return tree
 
 
-def _calibre(scene: Scene, look: Look, rows: NDArray[np.float64]) -> Pixels:
+def _calibre(scene: Scene, look: ImageSpec, rows: NDArray[np.float64]) -> Pixels:
     """Half the width of the lumen along the vessel."""
     even = np.full(len(rows), scene.vary(0.125, 0.01))
     middle = scene.vary(0, 0.08)

@@ -3,14 +3,14 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from medthink.phantoms.painters.scene import Look, Pixels, Point, Scene
+from medthink.phantoms.painters.scene import ImageSpec, Pixels, Point, Scene
 
 _PINK, _PURPLE, _PALE = (0.93, 0.72, 0.82), (0.36, 0.22, 0.52), (0.97, 0.92, 0.95)
 _SKINS = ((0.90, 0.72, 0.60), (0.82, 0.62, 0.49), (0.70, 0.50, 0.38), (0.58, 0.40, 0.30))
 _INKS = ((0.12, 0.38, 0.68), (0.75, 0.25, 0.20), (0.15, 0.50, 0.30))
 
 
-def skin_photo(rng: np.random.Generator, look: Look) -> Pixels:
+def skin_photo(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Close-up photograph of skin."""
     scene = Scene(rng, 288, 232, ground=_SKINS[int(rng.integers(len(_SKINS)))])
     light = 1.06 - 0.16 * np.square(scene.x) * np.float32(scene.vary(1, 0.3)) - 0.05 * scene.y
@@ -31,17 +31,17 @@ def skin_photo(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.photograph()
 
 
-def pathology(rng: np.random.Generator, look: Look) -> Pixels:
+def pathology(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Bowel biopsy, haematoxylin and eosin."""
     return _section(rng, look, skin=False)
 
 
-def skin_pathology(rng: np.random.Generator, look: Look) -> Pixels:
+def skin_pathology(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Skin biopsy, haematoxylin and eosin, the epidermis at the top."""
     return _section(rng, look, skin=True)
 
 
-def chart(rng: np.random.Generator, look: Look) -> Pixels:
+def chart(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """A laboratory value over time; it says nothing about the signs."""
     scene = Scene(rng, 304, 224, ground=(1.0, 1.0, 1.0))
     scene.blend(scene.strokes([[(-1.1, -0.8), (-1.1, 0.75)], [(-1.1, 0.75), (1.2, 0.75)]], 0.015, blur=0), _PURPLE)
@@ -61,7 +61,7 @@ def _skin_ulcer(scene: Scene, place: Point, radius: float) -> None:
     scene.blend(slough * np.clip(0.4 + scene.cloud(14), 0, 1), (0.92, 0.80, 0.45))
 
 
-def _section(rng: np.random.Generator, look: Look, *, skin: bool) -> Pixels:
+def _section(rng: np.random.Generator, look: ImageSpec, *, skin: bool) -> Pixels:
     scene = Scene(rng, 272, 256, ground=_PINK)
     fibres = np.sin((scene.y * 9 + scene.cloud(4) * np.float32(2.2)) * np.float32(2.4))
     scene.blend(np.clip(0.25 + 0.25 * fibres, 0, 1), (0.95, 0.80, 0.87))

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from medthink.phantoms.painters.scene import Look, Pixels, Scene
+from medthink.phantoms.painters.scene import ImageSpec, Pixels, Scene
 
 
-def brain_mr_flair(rng: np.random.Generator, look: Look) -> Pixels:
+def brain_mr_flair(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Axial FLAIR, through the hemispheres or the posterior fossa."""
     scene = Scene(rng, 256, 296)
     low = look.sign == "cerebellum" or (not look.sign and rng.random() < 0.5)
@@ -22,7 +22,7 @@ def brain_mr_flair(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.mr()
 
 
-def brain_mr_sagittal(rng: np.random.Generator, look: Look) -> Pixels:
+def brain_mr_sagittal(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Sagittal T2 near the midline, the face to the left."""
     scene = Scene(rng, 296, 272)
     scene.ellipse((0.05, -0.08), (0.98, 0.86), 0.5, wobble=0.02)
@@ -60,7 +60,7 @@ def brain_mr_sagittal(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.mr()
 
 
-def brain_mr_t1c(rng: np.random.Generator, look: Look) -> Pixels:
+def brain_mr_t1c(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Magnified T1 after gadolinium."""
     scene = _detail(rng, white=0.46, grey=0.36, sulcus=0.12)
     place, radius = _place(scene), 0.40 * look.size
@@ -72,7 +72,7 @@ def brain_mr_t1c(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.mr()
 
 
-def brain_ct(rng: np.random.Generator, look: Look) -> Pixels:
+def brain_ct(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Magnified unenhanced CT."""
     scene = _detail(rng, white=0.40, grey=0.47, sulcus=0.22)
     place, radius = _place(scene), 0.40 * look.size
@@ -88,7 +88,7 @@ def brain_ct(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.ct(0.035)
 
 
-def brain_mr_gre(rng: np.random.Generator, look: Look) -> Pixels:
+def brain_mr_gre(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Magnified T2* image."""
     scene = _detail(rng, white=0.46, grey=0.56, sulcus=0.80)
     place, radius = _place(scene), 0.40 * look.size
@@ -161,7 +161,7 @@ def _speckles(scene: Scene, place: tuple[float, float], radius: float, *, tone: 
     scene.blend(scene.dots(centres, scene.rng.uniform(0.035, 0.07, 20).tolist()), tone)
 
 
-def thyroid_scan(rng: np.random.Generator, look: Look) -> Pixels:
+def thyroid_scan(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Pertechnetate scan from the front."""
     scene = Scene(rng, 240, 240, ground=0.08)
     scene.ellipse((0, 0.05), (0.8, 1.1), 0.14, soft=0.2)
@@ -177,21 +177,21 @@ def thyroid_scan(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.counts(40)
 
 
-def neck_ct(rng: np.random.Generator, look: Look) -> Pixels:
+def neck_ct(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Axial enhanced CT of the lower neck."""
     scene = _neck(rng, fat=0.20, muscle=0.46, bone=0.95, vessel=0.90, gland=0.72)
     _neck_sign(scene, look, mass=0.60, node=0.66)
     return scene.ct()
 
 
-def neck_mr(rng: np.random.Generator, look: Look) -> Pixels:
+def neck_mr(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Axial fat-suppressed T2 of the lower neck."""
     scene = _neck(rng, fat=0.14, muscle=0.28, bone=0.30, vessel=0.04, gland=0.50)
     _neck_sign(scene, look, mass=0.72, node=0.92)
     return scene.mr(0.028)
 
 
-def skin_mr(rng: np.random.Generator, look: Look) -> Pixels:
+def skin_mr(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Axial T1 of a forearm with its bright fat."""
     scene = Scene(rng, 280, 232)
     scene.ellipse((0, 0.06), (1.02, 0.84), 0.30)
@@ -226,7 +226,7 @@ def _neck(rng: np.random.Generator, *, fat: float, muscle: float, bone: float, v
     return scene
 
 
-def _neck_sign(scene: Scene, look: Look, *, mass: float, node: float) -> None:
+def _neck_sign(scene: Scene, look: ImageSpec, *, mass: float, node: float) -> None:
     airway, shape = (0.0, -0.28), (0.14, 0.15)
     if look.sign == "trachea":
         scene.ellipse((0.26 * look.side, -0.28), (0.40 * look.size, 0.34 * look.size), mass, wobble=0.06)

@@ -12,7 +12,7 @@ Point: TypeAlias = tuple[float, float]
 Colour: TypeAlias = tuple[float, float, float]
 
 
-class Look(NamedTuple):
+class ImageSpec(NamedTuple):
     """What one image shows: a sign ("" for none), the side of the picture it is on (-1 or 1), and its size."""
 
     sign: str

@@ -4,12 +4,12 @@ from math import cos, sin
 
 import numpy as np
 
-from medthink.phantoms.painters.scene import Look, Pixels, Point, Scene, smoothed
+from medthink.phantoms.painters.scene import ImageSpec, Pixels, Point, Scene, smoothed
 
 _LEVELS = {"epiphysis": -0.62, "metaphysis": -0.28, "diaphysis": 0.62}
 
 
-def bone_radiograph(rng: np.random.Generator, look: Look) -> Pixels:
+def bone_radiograph(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Frontal radiograph of knee and tibia."""
     scene = Scene(rng, 192, 320, ground=0.03)
     scene.blend(scene.polygons([_shaft(0, 0.62, 0.82, (-1.7, 1.7))], blur=6), 0.26)
@@ -25,7 +25,7 @@ def bone_radiograph(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.radiograph(0.018)
 
 
-def bone_radiograph_close(rng: np.random.Generator, look: Look) -> Pixels:
+def bone_radiograph_close(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Coned radiograph of one segment of a long bone."""
     scene = Scene(rng, 256, 256, ground=0.18)
     scene.blend(scene.polygons([_shaft(0, 0.62, 0.62, (-1.2, 1.2))], blur=2), 0.80)
@@ -35,7 +35,7 @@ def bone_radiograph_close(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.radiograph(0.02)
 
 
-def bone_ct(rng: np.random.Generator, look: Look) -> Pixels:
+def bone_ct(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Axial CT of the shaft, bone window."""
     scene = _limb(rng, fat=0.10, muscle=0.28, cortex=0.96, marrow=0.24)
     if look.sign == "sclerotic":
@@ -52,7 +52,7 @@ def bone_ct(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.ct()
 
 
-def bone_mr(rng: np.random.Generator, look: Look) -> Pixels:
+def bone_mr(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Axial fat-suppressed fluid-sensitive MR."""
     scene = _limb(rng, fat=0.15, muscle=0.28, cortex=0.02, marrow=0.12)
     if look.sign == "oedema":
@@ -64,7 +64,7 @@ def bone_mr(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.mr(0.028)
 
 
-def bone_scan_leg(rng: np.random.Generator, look: Look) -> Pixels:
+def bone_scan_leg(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Bone scan of both legs from the front."""
     scene = Scene(rng, 208, 304, ground=0.02)
     for way in (-1, 1):
@@ -111,7 +111,7 @@ def _trabeculae(scene: Scene, strength: float) -> None:
     scene.pixels += scene.cloud(60) * np.float32(strength) * np.clip(scene.pixels * 2 - 0.6, 0, 1)
 
 
-def _margin(scene: Scene, look: Look, *, lucent: float, dense: float) -> None:
+def _margin(scene: Scene, look: ImageSpec, *, lucent: float, dense: float) -> None:
     place, radius = (scene.vary(0, 0.05), scene.vary(0, 0.06)), 0.40 * look.size
     if look.sign == "sclerotic":
         scene.ellipse(place, (radius * 1.28, radius * 1.28), dense, soft=0.06, wobble=0.05)
@@ -146,7 +146,7 @@ def _fluid_levels(scene: Scene, radius: float) -> None:
         scene.blend(locule, 0.97 - np.float32(0.55) * below)
 
 
-def spine_mr(rng: np.random.Generator, look: Look) -> Pixels:
+def spine_mr(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Sagittal T2 of a few lumbar levels."""
     scene = Scene(rng, 240, 304, ground=0.30)
     scene.pixels += scene.cloud(5) * np.float32(0.04)
@@ -168,7 +168,7 @@ def spine_mr(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.mr()
 
 
-def spine_ct(rng: np.random.Generator, look: Look) -> Pixels:
+def spine_ct(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Axial CT of one vertebra, bone window."""
     scene = Scene(rng, 264, 256, ground=0.0)
     scene.ellipse((0, 0.1), (1.1, 1.05), 0.16, soft=0.06)
@@ -199,7 +199,7 @@ def spine_ct(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.ct()
 
 
-def spine_radiograph(rng: np.random.Generator, look: Look) -> Pixels:
+def spine_radiograph(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Frontal lumbar radiograph."""
     scene = Scene(rng, 224, 304, ground=0.22)
     scene.pixels += scene.cloud(4) * np.float32(0.04)
@@ -223,7 +223,7 @@ def spine_radiograph(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.radiograph(0.022)
 
 
-def spine_scan(rng: np.random.Generator, look: Look) -> Pixels:
+def spine_scan(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Bone scan of the trunk from behind."""
     scene = Scene(rng, 224, 304, ground=0.02)
     scene.ellipse((0, 0.15), (0.66, 1.4), 0.07, soft=0.1)
@@ -248,7 +248,7 @@ def spine_scan(rng: np.random.Generator, look: Look) -> Pixels:
     return scene.counts(55)
 
 
-def spine_mr_whole(rng: np.random.Generator, look: Look) -> Pixels:
+def spine_mr_whole(rng: np.random.Generator, look: ImageSpec) -> Pixels:
     """Sagittal STIR survey."""
     scene = Scene(rng, 168, 320, ground=0.10)
     scene.pixels += scene.cloud(5) * np.float32(0.03)

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
 from medthink.core.tables import write_table
-from medthink.readers.assignment import PLANTED, Code
+from medthink.readers.assignment import PLANTED, CodeEntry
 from medthink.readers.studies.results import DoneReading, leading_label, read_done
 from medthink.readers.studies.setup import Frozen, Study, add_reader, add_sittings, list_readers
 from medthink.readers.studies.sittings import ReadItem, ReadText, Sitting
@@ -58,7 +58,7 @@ def open_adjudication(connection: Connection, study: Study, name: str) -> int:
     if not disputes:
         raise UsageError("there is nothing to adjudicate", remedy="wait until two readers have submitted the same case")
     reader_id = add_reader(connection, study.id, name, place=len(readers), is_adjudicator=True)
-    codes: dict[str, Code] = {}
+    codes: dict[str, CodeEntry] = {}
     sittings = []
     for dispute in disputes:
         sitting, frozen, own = _make_sitting(study, dispute, name)
@@ -150,9 +150,9 @@ def _marked(reading: DoneReading) -> list[_MarkedItem]:
     ]
 
 
-def _make_sitting(study: Study, dispute: Dispute, name: str) -> tuple[Sitting, Frozen, dict[str, Code]]:
+def _make_sitting(study: Study, dispute: Dispute, name: str) -> tuple[Sitting, Frozen, dict[str, CodeEntry]]:
     """The case with only the disputed items, both readings of each, and what the items' new codes stand for."""
-    codes: dict[str, Code] = {}
+    codes: dict[str, CodeEntry] = {}
     frozen: Frozen = {}
     items: dict[str, list[ReadItem]] = {}
     for place, (one, two) in enumerate(zip(_marked(dispute.first), _marked(dispute.second), strict=True)):
@@ -179,7 +179,7 @@ def _make_sitting(study: Study, dispute: Dispute, name: str) -> tuple[Sitting, F
     return sitting, frozen, codes
 
 
-def _add_codes(connection: Connection, study: Study, codes: dict[str, Code]) -> None:
+def _add_codes(connection: Connection, study: Study, codes: dict[str, CodeEntry]) -> None:
     key = msgspec.structs.replace(study.key, codes=study.key.codes | codes)
     table = tables.studies
     connection.execute(sa.update(table).where(table.c.id == study.id).values(key=msgspec.to_builtins(key)))

@@ -23,14 +23,14 @@ from medthink.readers.studies.reading import (
     OpenSitting,
     bounded,
     list_sittings,
-    lock,
+    lock_sitting,
     read_marks,
-    update,
+    update_sitting,
 )
 from medthink.readers.studies.setup import Study, list_readers
 from medthink.readers.studies.sittings import ReadItem, Sitting
 from medthink.store import tables
-from medthink.store.engine import read_row
+from medthink.store.engine import row_as
 
 # What a mark may hold besides the columns of its kind: the images relied on, and whether the item is badly cut.
 EXTRA_CELLS = ("images", "badly_cut", "note")
@@ -51,13 +51,13 @@ class MarkChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     key: str
 
 
-class Saved(msgspec.Struct, frozen=True):
+class SavedMark(msgspec.Struct, frozen=True):
     """The change was saved as this version."""
 
     version: int
 
 
-class Stale(msgspec.Struct, frozen=True):
+class SaveConflict(msgspec.Struct, frozen=True):
     """The item was marked elsewhere in the meantime; nothing was changed."""
 
     version: int
@@ -65,26 +65,28 @@ class Stale(msgspec.Struct, frozen=True):
     saved_at: str
 
 
-def save_mark(connection: Connection, found: OpenSitting, change: MarkChange, device: str | None) -> Saved | Stale:
+def save_mark(
+    connection: Connection, found: OpenSitting, change: MarkChange, device: str | None
+) -> SavedMark | SaveConflict:
     """Save a change, or return the current mark if it is based on another version; a known key is the same change.
 
     Without a device, as for a table that is imported, the lease is neither checked nor taken.
     """
-    locked = lock(connection, found)
+    locked = lock_sitting(connection, found)
     known = _find_version(connection, locked, change.key)
     if known is not None:
-        return Saved(known)
+        return SavedMark(known)
     _refuse_change(locked, change, device)
     before = _find_mark(connection, locked, change.item)
     if change.version != before.version:
-        return Stale(before.version, before.cells, before.saved_at)
+        return SaveConflict(before.version, before.cells, before.saved_at)
     cells, seconds = _checked_cells(locked.sitting, change), before.seconds + bounded(change.seconds)
     mark = Mark(item=before.item, version=before.version + 1, cells=cells, seconds=seconds, saved_at=now_utc())
     _keep(connection, locked, mark, change.key)
     is_fresh = locked.holder == device and (locked.held_until or "") >= utc_in(_FRESH_S)
     if device is not None and not is_fresh:
-        update(connection, locked, {"holder": device, "held_until": utc_in(LEASE_S)})
-    return Saved(mark.version)
+        update_sitting(connection, locked, {"holder": device, "held_until": utc_in(LEASE_S)})
+    return SavedMark(mark.version)
 
 
 def _find_version(connection: Connection, locked: OpenSitting, key: str) -> int | None:
@@ -99,7 +101,7 @@ def _find_mark(connection: Connection, locked: OpenSitting, item: str) -> Mark:
     table = tables.marks
     wanted = sa.select(table).where(table.c.sitting_id == locked.id, table.c.item == item)
     row = connection.execute(wanted).mappings().first()
-    return Mark(item=item, version=0, cells={}) if row is None else read_row(row, Mark)
+    return Mark(item=item, version=0, cells={}) if row is None else row_as(row, Mark)
 
 
 def _keep(connection: Connection, locked: OpenSitting, mark: Mark, key: str) -> None:
@@ -149,7 +151,7 @@ def _refuse_words(what: str, item: ReadItem, cells: Mapping[str, str]) -> None:
 OFFLINE = "offline"
 
 
-class TakenIn(msgspec.Struct, frozen=True, kw_only=True):
+class TableImportResult(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of an import: rows saved, rows already identical, and rows refused, with the reason."""
 
     kept: int = 0
@@ -166,7 +168,7 @@ class _Place(msgspec.Struct, frozen=True):
     item: ReadItem
 
 
-def take_table(connection: Connection, study: Study, path: Path) -> TakenIn:
+def import_table(connection: Connection, study: Study, path: Path) -> TableImportResult:
     """Save the rows of a readers' table as marks, where nothing is marked yet.
 
     A row belongs to the reader whose list its code is from. A reading that is already submitted, or whose reader has
@@ -193,7 +195,7 @@ def take_table(connection: Connection, study: Study, path: Path) -> TakenIn:
             problem = _keep_cells(connection, found, cells)
             kept += not problem
             problems += [f"row {row.number}: {problem}"] if problem else []
-    return TakenIn(kept=kept, same=same, conflicts=tuple(conflicts), problems=tuple(problems))
+    return TableImportResult(kept=kept, same=same, conflicts=tuple(conflicts), problems=tuple(problems))
 
 
 def _places(connection: Connection, study: Study) -> dict[str, _Place]:
@@ -219,7 +221,7 @@ def _keep_cells(connection: Connection, place: _Place, cells: dict[str, str]) ->
         answer = save_mark(connection, place.opened, change, None)
     except UsageError as error:
         return error.problem
-    return "" if isinstance(answer, Saved) else "it was marked in the meantime"
+    return "" if isinstance(answer, SavedMark) else "it was marked in the meantime"
 
 
 def _words(cells: dict[str, str]) -> str:

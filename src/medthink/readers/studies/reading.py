@@ -15,7 +15,7 @@ from medthink.core.errors import UsageError
 from medthink.judge.kinds import KINDS
 from medthink.readers.studies.sittings import Sitting
 from medthink.store import tables
-from medthink.store.engine import read_row
+from medthink.store.engine import row_as
 
 LEASE_S = 600.0
 CONFIDENCES = (1, 2, 3, 4)
@@ -62,7 +62,7 @@ class OpenSitting(msgspec.Struct, frozen=True, kw_only=True):
         return self.holder not in (None, device) and (self.held_until or "") > now_utc()
 
 
-class ReaderSeat(NamedTuple):
+class ReaderSitting(NamedTuple):
     """One of a reader's sittings: the study's token, the sitting's code, the account's name."""
 
     token: str
@@ -70,7 +70,7 @@ class ReaderSeat(NamedTuple):
     name: str
 
 
-class Gap(msgspec.Struct, frozen=True):
+class UnmarkedItem(msgspec.Struct, frozen=True):
     """An item that is not fully marked, and the missing columns."""
 
     item: str
@@ -78,7 +78,7 @@ class Gap(msgspec.Struct, frozen=True):
 
 
 def find_own_sitting(
-    connection: Connection, seat: ReaderSeat, *, is_locked: bool = False
+    connection: Connection, seat: ReaderSitting, *, is_locked: bool = False
 ) -> tuple[OpenSitting, bool] | None:
     """The sitting of this code in this study, if this account reads it; and whether the study is closed.
 
@@ -103,12 +103,12 @@ def list_sittings(connection: Connection, reader_id: int) -> list[OpenSitting]:
     return [_read_row(row) for row in rows.mappings()]
 
 
-def hold(connection: Connection, found: OpenSitting, device: str) -> OpenSitting:
+def hold_on_device(connection: Connection, found: OpenSitting, device: str) -> OpenSitting:
     """Take or keep the sitting for this device, or raise UsageError while another one holds it.
 
     A case the reader has already committed to in another sitting is revealed at once.
     """
-    locked = lock(connection, found)
+    locked = lock_sitting(connection, found)
     if locked.is_held_by_other(device):
         raise UsageError(
             f"this case is open on another device until {locked.held_until}", remedy="go on there, or wait"
@@ -118,14 +118,14 @@ def hold(connection: Connection, found: OpenSitting, device: str) -> OpenSitting
         values["opened_at"] = now_utc()
     if not locked.is_revealed:
         values |= _earlier_commitment(connection, locked)
-    return update(connection, locked, values)
+    return update_sitting(connection, locked, values)
 
 
 def commit_diagnosis(
     connection: Connection, found: OpenSitting, letter: str, confidence: int, *, seconds: float
 ) -> OpenSitting:
     """Store the reader's own diagnosis, by the letter shown, and reveal the case; the first one counts."""
-    locked = lock(connection, found)
+    locked = lock_sitting(connection, found)
     if locked.is_revealed:
         return locked
     if letter not in locked.sitting.letters or confidence not in CONFIDENCES:
@@ -138,30 +138,30 @@ def commit_diagnosis(
         "case_seconds": bounded(seconds),
         "committed_at": now_utc(),
     }
-    return update(connection, locked, values)
+    return update_sitting(connection, locked, values)
 
 
 def read_marks(connection: Connection, sitting_id: int) -> dict[str, Mark]:
     """The marks so far, by item."""
     table = tables.marks
     rows = connection.execute(sa.select(table).where(table.c.sitting_id == sitting_id)).mappings()
-    return {row["item"]: read_row(row, Mark) for row in rows}
+    return {row["item"]: row_as(row, Mark) for row in rows}
 
 
-def find_gaps(found: OpenSitting, marks: Mapping[str, Mark]) -> list[Gap]:
+def find_gaps(found: OpenSitting, marks: Mapping[str, Mark]) -> list[UnmarkedItem]:
     """The items that are not fully marked, in reading order."""
     gaps = []
     for text in found.sitting.revealed.texts:
         for item in text.items:
             mark = marks.get(item.code)
             missing = KINDS[text.what].gaps(item.form, mark.cells if mark else {})
-            gaps += [Gap(item.code, missing)] if missing else []
+            gaps += [UnmarkedItem(item.code, missing)] if missing else []
     return gaps
 
 
-def submit_sitting(connection: Connection, found: OpenSitting, device: str) -> list[Gap]:
+def submit_sitting(connection: Connection, found: OpenSitting, device: str) -> list[UnmarkedItem]:
     """Lock the reading; if something is missing, nothing is locked and the gaps are returned."""
-    locked = lock(connection, found)
+    locked = lock_sitting(connection, found)
     if locked.submitted_at is not None:
         return []
     if not locked.is_revealed:
@@ -170,13 +170,13 @@ def submit_sitting(connection: Connection, found: OpenSitting, device: str) -> l
         raise UsageError("this case is open on another device", remedy="go on there, or wait")
     gaps = find_gaps(locked, read_marks(connection, locked.id))
     if not gaps:
-        update(connection, locked, {"submitted_at": now_utc(), "holder": None, "held_until": None})
+        update_sitting(connection, locked, {"submitted_at": now_utc(), "holder": None, "held_until": None})
     return gaps
 
 
 def reassign(connection: Connection, found: OpenSitting, reader_id: int) -> None:
     """Give a sitting that was never opened to another reader, at the end of that reader's list."""
-    locked = lock(connection, found)
+    locked = lock_sitting(connection, found)
     if locked.opened_at is not None:
         raise UsageError("this case has already been opened", remedy="reassign cases that nobody has opened")
     table = tables.sittings
@@ -185,7 +185,7 @@ def reassign(connection: Connection, found: OpenSitting, reader_id: int) -> None
         raise UsageError("this reader already has that case", remedy="choose another reader")
     last = sa.select(sa.func.max(table.c.place)).where(table.c.reader_id == reader_id)
     place = connection.execute(last).scalar()
-    update(connection, locked, {"reader_id": reader_id, "place": (place or 0) + 1})
+    update_sitting(connection, locked, {"reader_id": reader_id, "place": (place or 0) + 1})
 
 
 def _earlier_commitment(connection: Connection, found: OpenSitting) -> dict[str, object]:
@@ -201,7 +201,7 @@ def _earlier_commitment(connection: Connection, found: OpenSitting) -> dict[str,
     return {} if row is None else dict(row)
 
 
-def lock(connection: Connection, found: OpenSitting) -> OpenSitting:
+def lock_sitting(connection: Connection, found: OpenSitting) -> OpenSitting:
     """The sitting as it stands now, with no other writer on it until the transaction ends."""
     table = tables.sittings
     wanted = sa.select(*(table.c[name] for name in _CHANGING)).where(table.c.id == found.id).with_for_update()
@@ -209,7 +209,7 @@ def lock(connection: Connection, found: OpenSitting) -> OpenSitting:
     return msgspec.structs.replace(found, **row)
 
 
-def update(connection: Connection, locked: OpenSitting, values: Mapping[str, object]) -> OpenSitting:
+def update_sitting(connection: Connection, locked: OpenSitting, values: Mapping[str, object]) -> OpenSitting:
     """Change a locked sitting; returns it as it is then."""
     table = tables.sittings
     connection.execute(sa.update(table).where(table.c.id == locked.id).values(dict(values)))

@@ -13,10 +13,10 @@ from medthink.cases.slices import slice_cases
 from medthink.core.tables import TableRow, write_table
 from medthink.judge.judged import cut_units
 from medthink.judge.kinds import KINDS
-from medthink.judge.scores import rate_of
+from medthink.judge.scores import clustered_rate
 from medthink.readers.agreement import RunAgreement, agreement_of, planted_truths
 from medthink.readers.lists import COLUMNS, shown_part
-from medthink.readers.readings import Import, Importer
+from medthink.readers.readings import ImportedReadings, ReadingsImporter
 from medthink.readers.studies.marks import ADDED
 from medthink.readers.studies.reading import Mark, OpenSitting, list_sittings, read_marks
 from medthink.readers.studies.setup import Study, StudyReader, list_readers
@@ -117,9 +117,9 @@ def table_rows(readings: Iterable[DoneReading]) -> list[dict[str, Any]]:
     return rows
 
 
-def import_readings(study: Study, run: Path, readings: Sequence[DoneReading]) -> Import:
+def import_readings(study: Study, run: Path, readings: Sequence[DoneReading]) -> ImportedReadings:
     """The readings of one run, read by the same code as tables."""
-    importer = Importer(cut_units(run), study.key)
+    importer = ReadingsImporter(cut_units(run), study.key)
     rows = [
         TableRow(number, {name: str(cell) for name, cell in row.items()})
         for number, row in enumerate(table_rows(readings), start=2)
@@ -155,7 +155,7 @@ def measure_baseline(study: Study, readings: Sequence[DoneReading]) -> BaselineA
     rows = [(case, right) for own in rights.values() for case, right in own.items()]
     return BaselineAccuracy(
         readers={name: rate_interval(list(own.values())) for name, own in rights.items()},
-        together=rate_of(rows) if rows else None,
+        together=clustered_rate(rows) if rows else None,
     )
 
 

@@ -16,7 +16,7 @@ from medthink.readers.assignment import ReadingKey, Sheet, sheets_of_run
 from medthink.readers.studies.plan import StudyForecast, StudyPlan, forecast
 from medthink.readers.studies.sittings import Sitting, StudyLists, plan_baseline, plan_judging
 from medthink.store import tables
-from medthink.store.engine import read_row
+from medthink.store.engine import row_as
 
 _ALIASES = "ABCDEFGHJKLMNPQRSTUVWXYZ"
 # Both readings of every item that an adjudicator settles, by its code.
@@ -168,13 +168,13 @@ def find_study(connection: Connection, token: str, *, with_key: bool = False) ->
     table = tables.studies
     wanted = sa.select(*_SHORT, *([table.c.key] if with_key else [])).where(table.c.token == token)
     row = connection.execute(wanted).mappings().first()
-    return None if row is None else read_row(row, Study)
+    return None if row is None else row_as(row, Study)
 
 
 def list_studies(connection: Connection) -> list[Study]:
     """All studies, the newest first."""
     rows = connection.execute(sa.select(*_SHORT).order_by(tables.studies.c.id.desc())).mappings()
-    return [read_row(row, Study) for row in rows]
+    return [row_as(row, Study) for row in rows]
 
 
 def close_study(connection: Connection, study_id: int) -> None:
@@ -186,24 +186,24 @@ def list_readers(connection: Connection, study_id: int) -> list[StudyReader]:
     """The readers of a study, in the order of the plan."""
     table = tables.study_readers
     wanted = sa.select(table).where(table.c.study_id == study_id, table.c.revoked_at.is_(None)).order_by(table.c.id)
-    return [read_row(row, StudyReader) for row in connection.execute(wanted).mappings()]
+    return [row_as(row, StudyReader) for row in connection.execute(wanted).mappings()]
 
 
-def readings_of(connection: Connection, name: str) -> list[tuple[Study, StudyReader]]:
+def studies_read_by(connection: Connection, name: str) -> list[tuple[Study, StudyReader]]:
     """The studies that this account reads in, the newest first."""
     table = tables.study_readers
     wanted = sa.select(table).where(table.c.name == name, table.c.revoked_at.is_(None)).order_by(table.c.id.desc())
     studies = {study.id: study for study in list_studies(connection)}
-    readers = [read_row(row, StudyReader) for row in connection.execute(wanted).mappings()]
+    readers = [row_as(row, StudyReader) for row in connection.execute(wanted).mappings()]
     return [(studies[reader.study_id], reader) for reader in readers]
 
 
-def is_awaited(connection: Connection, name: str, data: Path, case_id: int) -> bool:
+def is_still_to_read(connection: Connection, name: str, data: Path, case_id: int) -> bool:
     """Whether this account still has to read the case in a study, so its answer must not be shown to it yet."""
     table = tables.sittings
     own = [
         reader.id
-        for study, reader in readings_of(connection, name)
+        for study, reader in studies_read_by(connection, name)
         if study.closed_at is None and study.plan.folder.resolve() == data.resolve()
     ]
     wanted = sa.select(table.c.id).where(
@@ -217,10 +217,10 @@ def find_reader(connection: Connection, study_id: int, name: str) -> StudyReader
     table = tables.study_readers
     own = (table.c.study_id == study_id, table.c.name == name, table.c.revoked_at.is_(None))
     row = connection.execute(sa.select(table).where(*own)).mappings().first()
-    return None if row is None else read_row(row, StudyReader)
+    return None if row is None else row_as(row, StudyReader)
 
 
-def note_training(connection: Connection, reader_id: int, answers: dict[str, str], *, is_passed: bool) -> None:
+def store_training(connection: Connection, reader_id: int, answers: dict[str, str], *, is_passed: bool) -> None:
     """Store a reader's training answers, and whether the reader has passed."""
     table = tables.study_readers
     values: dict[str, object] = {"training": answers} | ({"trained_at": now_utc()} if is_passed else {})

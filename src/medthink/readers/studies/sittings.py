@@ -11,7 +11,7 @@ import msgspec
 from medthink.cases.case import Case
 from medthink.core.digest import digest_value
 from medthink.judge.kinds import KINDS
-from medthink.readers.assignment import Code, ListEntry, ReadingPlan, Sheet, assign, list_entry
+from medthink.readers.assignment import CodeEntry, ListEntry, ReadingPlan, Sheet, assign_lists, list_entry
 from medthink.readers.studies.plan import StudyPlan
 
 _NO_PLACE = -1
@@ -37,7 +37,7 @@ class ReadText(msgspec.Struct, frozen=True, kw_only=True):
     items: tuple[ReadItem, ...]
 
 
-class BlindHalf(msgspec.Struct, frozen=True, kw_only=True):
+class BeforeReveal(msgspec.Struct, frozen=True, kw_only=True):
     """What a reader sees first: `images` are paths in the order the texts number them."""
 
     history: str
@@ -45,7 +45,7 @@ class BlindHalf(msgspec.Struct, frozen=True, kw_only=True):
     images: tuple[str, ...]
 
 
-class RevealedHalf(msgspec.Struct, frozen=True, kw_only=True):
+class AfterReveal(msgspec.Struct, frozen=True, kw_only=True):
     """What a reader sees after committing: the expert's material, and the texts to judge.
 
     `captions` run parallel to the images, of which the author of the texts was shown the first `shown`.
@@ -71,8 +71,8 @@ class Sitting(msgspec.Struct, frozen=True, kw_only=True):
     case: int
     is_again: bool = False
     letters: dict[str, str]
-    blind: BlindHalf
-    revealed: RevealedHalf
+    blind: BeforeReveal
+    revealed: AfterReveal
 
     @property
     def units(self) -> int:
@@ -84,7 +84,7 @@ class StudyLists(msgspec.Struct, frozen=True, kw_only=True):
     """Every reader's sittings in the order of reading, and what the codes of their items stand for."""
 
     sittings: dict[str, list[Sitting]]
-    codes: dict[str, Code]
+    codes: dict[str, CodeEntry]
 
 
 def plan_judging(sheets: Sequence[Sheet], plan: StudyPlan) -> StudyLists:
@@ -94,9 +94,9 @@ def plan_judging(sheets: Sequence[Sheet], plan: StudyPlan) -> StudyLists:
         groups.setdefault((sheet.run, sheet.case.id, sheet.units.sample), []).append(sheet)
     rest = {group[0].units.ids: group[1:] for group in groups.values()}
     reading = plan.reading()
-    lists = assign([group[0] for group in groups.values()], reading)
+    lists = assign_lists([group[0] for group in groups.values()], reading)
     sittings: dict[str, list[Sitting]] = {}
-    codes: dict[str, Code] = {}
+    codes: dict[str, CodeEntry] = {}
     for reader, entries in lists.items():
         sittings[reader] = []
         for entry in entries:
@@ -144,12 +144,12 @@ def _sitting(bundle: Sequence[ListEntry], plan: ReadingPlan, reader: str) -> Sit
         case=lead.case.id,
         is_again=lead.is_again,
         letters=_letters(evidence.options, lead.case.question.options),
-        blind=BlindHalf(
+        blind=BeforeReveal(
             history=evidence.history,
             options=evidence.options,
             images=tuple(image.path for image in evidence.images),
         ),
-        revealed=RevealedHalf(
+        revealed=AfterReveal(
             diagnosis=evidence.diagnosis,
             findings=evidence.findings,
             discussion=evidence.discussion,
@@ -188,10 +188,10 @@ def _case_sitting(case: Case, plan: ReadingPlan, reader: str) -> Sitting:
         code="s" + digest_value(["sheet", plan.seed, reader, case.id])[:8],
         case=case.id,
         letters={letter: letter for letter in options},
-        blind=BlindHalf(
+        blind=BeforeReveal(
             history=case.question.history, options=options, images=tuple(image.path for image in case.question.images)
         ),
-        revealed=RevealedHalf(
+        revealed=AfterReveal(
             diagnosis=case.reference.answer_text,
             findings=case.reference.findings,
             discussion=case.reference.discussion,

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from medthink.core.markup import Table, one_line
 from medthink.report.figures.slices import one_per_model
-from medthink.report.figures.style import COLOURS, INK, LINE, MARKS, SOFT, Drawing, percent_axis, wrapped
-from medthink.report.runs import Group, answer_pairs, ends_of, value_of
-from medthink.scoring.scores import AnswerScores, percent
+from medthink.report.figures.style import COLOURS, INK, LINE, MARKS, SOFT, FigureSpec, percent_axis, wrapped
+from medthink.report.runs import ComparableGroup, answer_pairs, ends_of, value_of
+from medthink.scoring.scores import AnswerScores, rate_text
 from medthink.stats.estimate import rank_range
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 _NUMBER_WIDTH = 0.1
 
 
-def chance(group: Group) -> float:
+def chance(group: ComparableGroup) -> float:
     """The expected accuracy of a random guess among the options."""
     # A case without options, which only a defective file has, is not guessed right either.
     counts = [len(case.question.options) for case in group.entries[0].material.cases.values()]
     return sum(1 / count for count in counts if count) / len(counts)
 
 
-def accuracy_drawing(group: Group) -> Drawing | None:
+def accuracy_drawing(group: ComparableGroup) -> FigureSpec | None:
     """One mark and interval per run, best at the top, tiers by colour and shape; a single run needs no figure."""
     entries = group.lettered
     if len(entries) < 2:
@@ -55,16 +55,16 @@ def accuracy_drawing(group: Group) -> Drawing | None:
         percent_axis(axes, along="x")
 
     rows = tuple(
-        (entry.label, percent(entry.accuracy), rank_range(places[entry.label].rank, places[entry.label].worst))
+        (entry.label, rate_text(entry.accuracy), rank_range(places[entry.label].rank, places[entry.label].worst))
         if entry.label in places
-        else (entry.label, percent(entry.accuracy), "–")
+        else (entry.label, rate_text(entry.accuracy), "–")
         for entry in entries
     )
     message = f"Accuracy over all {group.n_cases:,} cases with 95 % intervals."
     if len({place.tier for place in places.values()}) > 1:
         message += " A colour is a tier: each of its runs is better than every run of a lower tier, beyond chance."
     table = Table(("Run", "Accuracy (95 % interval)", "Rank"), rows, frozenset({1, 2}))
-    return Drawing("accuracy", "Accuracy by run", message, draw, 0.8 + 0.29 * len(entries), table)
+    return FigureSpec("accuracy", "Accuracy by run", message, draw, 0.8 + 0.29 * len(entries), table)
 
 
 def _beside(end: float, line: float) -> float:
@@ -77,7 +77,7 @@ _ACROSS = 2
 _NO_LETTER = "none"
 
 
-def letters_drawing(group: Group) -> Drawing | None:
+def letters_drawing(group: ComparableGroup) -> FigureSpec | None:
     """One square per run: right letters down, given letters (and none) across."""
     scored = list(answer_pairs(group.entries))
     if not scored:
@@ -105,7 +105,7 @@ def letters_drawing(group: Group) -> Drawing | None:
     if len(scored) > len(shown):
         message += f" Drawn for {len(shown)} runs; the table has all {len(scored)}."
     table = Table(("Run", "Right letter", *columns), rows, frozenset(range(2, 2 + len(columns))))
-    return Drawing("letters", "Confusion matrix of letters", message, draw, 0.3 + 1.75 * down, table)
+    return FigureSpec("letters", "Confusion matrix of letters", message, draw, 0.3 + 1.75 * down, table)
 
 
 def _columns(answers: list[AnswerScores]) -> list[str]:

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from medthink.core.markup import Table, one_line
 from medthink.core.numbers import as_usd
-from medthink.report.figures.style import COLOURS, INK, MARKS, SOFT, Drawing, log_axis, percent_axis
-from medthink.report.runs import Group
+from medthink.report.figures.style import COLOURS, INK, MARKS, SOFT, FigureSpec, log_axis, percent_axis
+from medthink.report.runs import ComparableGroup
 from medthink.report.series import CurveAxis, Point, Series, find_curves, plot_entry, price_runs
-from medthink.scoring.scores import percent
+from medthink.scoring.scores import rate_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,19 +46,19 @@ _WORDS: dict[CurveAxis, tuple[str, str, str]] = {
 }
 
 
-def curve_panels(group: Group) -> list[Panel]:
+def curve_panels(group: ComparableGroup) -> list[Panel]:
     """The panels that these runs have data for; a curve needs at least two positions on the axis."""
     return [panel for axis in _WORDS if (panel := curve_panel(axis, group)) is not None]
 
 
-def curve_panel(axis: CurveAxis, group: Group) -> Panel | None:
+def curve_panel(axis: CurveAxis, group: ComparableGroup) -> Panel | None:
     """The curves along one axis, as many as there are colours."""
     entries = group.lettered if axis == "share" else group.unhindered
     series = find_curves(axis, [plot_entry(entry) for entry in entries], len(COLOURS))
     return series and Panel(axis, *_WORDS[axis], series)
 
 
-def curves_drawing(panel: Panel) -> Drawing:
+def curves_drawing(panel: Panel) -> FigureSpec:
     """A panel as a figure of its own."""
     count = len(panel.series.curves)
 
@@ -69,7 +69,7 @@ def curves_drawing(panel: Panel) -> Drawing:
             figure.legend(loc="outside lower center", ncols=min(2, count))
 
     title = f"Accuracy and {panel.title[0].lower()}{panel.title[1:]}"
-    return Drawing(panel.key, title, panel.message, draw, 2.4 + 0.17 * ((count + 1) // 2), _table(panel))
+    return FigureSpec(panel.key, title, panel.message, draw, 2.4 + 0.17 * ((count + 1) // 2), _table(panel))
 
 
 def draw_curves(axes: "Axes", panel: Panel) -> None:
@@ -115,11 +115,11 @@ def _table(panel: Panel) -> Table:
             return f"{x * 100:g}"
         return f"{x:,.0f}" if x >= 1000 else f"{x:.4g}"
 
-    rows = tuple((run.label, place(x), percent(run.accuracy)) for x, run in panel.series.points)
+    rows = tuple((run.label, place(x), rate_text(run.accuracy)) for x, run in panel.series.points)
     return Table(("Run", panel.axis.capitalize(), "Accuracy (95 % interval)"), rows, frozenset({1, 2}))
 
 
-def cost_drawing(group: Group) -> Drawing | None:
+def cost_drawing(group: ComparableGroup) -> FigureSpec | None:
     """Cost across, accuracy up; the runs of the Pareto set are joined and named."""
     priced = price_runs([plot_entry(entry) for entry in group.lettered])
     if len(priced) < 2:
@@ -148,7 +148,7 @@ def cost_drawing(group: Group) -> Drawing | None:
         (
             one.run.label,
             as_usd(one.usd, is_least=one.run.is_least_usd),
-            percent(one.run.accuracy),
+            rate_text(one.run.accuracy),
             "yes" if one.is_best else "no",
         )
         for one in priced
@@ -159,4 +159,4 @@ def cost_drawing(group: Group) -> Drawing | None:
     )
     columns = ("Run", "Cost", "Accuracy (95 % interval)", "In the Pareto set")
     table = Table(columns, rows, frozenset({1, 2}))
-    return Drawing("cost", "Accuracy and cost", message, draw, 2.8 + 0.17 * ((len(best) + 1) // 2), table)
+    return FigureSpec("cost", "Accuracy and cost", message, draw, 2.8 + 0.17 * ((len(best) + 1) // 2), table)

@@ -8,10 +8,10 @@ from medthink.core.markup import Table
 from medthink.judge.kinds.discussion import DiscussionScores
 from medthink.judge.kinds.step_scores import StepScores
 from medthink.judge.rubric import DIMENSIONS, ERROR_TYPES, SENTENCE_LABELS
-from medthink.report.figures.style import COLOURS, INK, MARKS, Drawing, percent_axis
-from medthink.report.judged_tables import AGREEMENT, Seated
+from medthink.report.figures.style import COLOURS, INK, MARKS, FigureSpec, percent_axis
+from medthink.report.judged_tables import AGREEMENT, JudgeRow
 from medthink.report.runs import ends_of, value_of
-from medthink.stats.estimate import Measured, mean, share
+from medthink.stats.estimate import Measured, mean_cell, rate_cell
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ class _Series(NamedTuple):
     values: tuple[Measured, ...]
 
 
-def profile_drawing(one: Seated[StepScores], number: int) -> Drawing:
+def profile_drawing(one: JudgeRow[StepScores], number: int) -> FigureSpec:
     """One row per error type: its share of the critical steps and of the other ones."""
     cells = {(cell.error_type, cell.critical): cell for cell in one.scores.profile}
     series = [
@@ -55,10 +55,10 @@ def profile_drawing(one: Seated[StepScores], number: int) -> Drawing:
         f"{AGREEMENT}: {one.agreement('factual', 'critical')}."
     )
     title = f"Error profile: {one.title}"
-    return Drawing(f"errors-{number}", title, message, draw, 0.95 + 0.42 * len(ERROR_TYPES), _profile_table(one))
+    return FigureSpec(f"errors-{number}", title, message, draw, 0.95 + 0.42 * len(ERROR_TYPES), _profile_table(one))
 
 
-def discussion_drawing(one: Seated[DiscussionScores], number: int) -> Drawing:
+def discussion_drawing(one: JudgeRow[DiscussionScores], number: int) -> FigureSpec:
     """Education value by dimension above, the labels of sentences by section below."""
     scores = one.scores
     values = [_Series("", COLOURS[0], "o", tuple(scores.education[name] for name in DIMENSIONS))]
@@ -83,7 +83,7 @@ def discussion_drawing(one: Seated[DiscussionScores], number: int) -> Drawing:
         f"{AGREEMENT}: {one.agreement('sentence', 'education')}."
     )
     title = f"Discussions: {one.title}"
-    return Drawing(f"discussions-{number}", title, message, draw, 5.6, _discussion_table(one))
+    return FigureSpec(f"discussions-{number}", title, message, draw, 5.6, _discussion_table(one))
 
 
 def _draw_series(axes: "Axes", series: Sequence[_Series], names: Sequence[str], *, most: int) -> None:
@@ -117,14 +117,14 @@ def _draw_dot(axes: "Axes", measured: Measured, y: float, one: _Series, *, most:
     )  # fmt: skip
 
 
-def _profile_table(one: Seated[StepScores]) -> Table:
+def _profile_table(one: JudgeRow[StepScores]) -> Table:
     rows = tuple(
         (
             _words(cell.error_type),
             _STEP_KINDS[cell.critical],
             f"{cell.count:,}",
-            share(cell.of_steps),
-            share(cell.of_errors),
+            rate_cell(cell.of_steps),
+            rate_cell(cell.of_errors),
             one.agreement(f"error: {_words(cell.error_type)}"),
         )
         for cell in one.scores.profile
@@ -133,14 +133,14 @@ def _profile_table(one: Seated[StepScores]) -> Table:
     return Table(columns, rows, frozenset({2, 3, 4}), frozenset({5}))
 
 
-def _discussion_table(one: Seated[DiscussionScores]) -> Table:
+def _discussion_table(one: JudgeRow[DiscussionScores]) -> Table:
     scores, taught, said = one.scores, one.agreement("education"), one.agreement("sentence")
     education = [
-        (_words(name), "mean score (0–2)", mean(scores.education[name], 2), _levels(scores.levels[name]), taught)
+        (_words(name), "mean score (0–2)", mean_cell(scores.education[name], 2), _levels(scores.levels[name]), taught)
         for name in DIMENSIONS
     ]
     sections = [
-        (_words(name), label, share(found[label]), _missing(scores.missing_sections[name]), said)
+        (_words(name), label, rate_cell(found[label]), _missing(scores.missing_sections[name]), said)
         for name, found in scores.by_section.items()
         for label in SENTENCE_LABELS
     ]

@@ -8,9 +8,9 @@ from medthink.core.markup import Table, one_line
 from medthink.core.numbers import count_of
 from medthink.report.figures.accuracy import chance
 from medthink.report.figures.curves import Panel, curve_panel, draw_curves
-from medthink.report.figures.style import COLOURS, INK, SOFT, Drawing, percent_axis
-from medthink.report.runs import Entry, Group, ends_of, value_of
-from medthink.scoring.scores import percent
+from medthink.report.figures.style import COLOURS, INK, SOFT, FigureSpec, percent_axis
+from medthink.report.runs import ComparableGroup, ReportRun, ends_of, value_of
+from medthink.scoring.scores import rate_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +26,7 @@ class _Panels(NamedTuple):
     missing: tuple[str, ...]
 
 
-def overview_drawing(groups: list[Group]) -> Drawing:
+def overview_drawing(groups: list[ComparableGroup]) -> FigureSpec:
     """The figure of the largest unaided group that has letters; what is left out is stated below it."""
     lettered = [group for group in groups if group.lettered]
     if not lettered:
@@ -50,14 +50,14 @@ def overview_drawing(groups: list[Group]) -> Drawing:
         if note:
             figure.supxlabel(fill(note, 150), fontsize=6, color=SOFT, x=0.01, ha="left")
 
-    rows = tuple((entry.label, percent(entry.accuracy)) for entry in entries)
+    rows = tuple((entry.label, rate_text(entry.accuracy)) for entry in entries)
     message = f"{group.title}. {note}".strip()
     height = above + (_PANEL_HEIGHT if panels.present else 0.0)
     table = Table(("Run", "Accuracy (95 % interval)"), rows, frozenset({1}))
-    return Drawing("overview", "Overview", message, draw, height, table, width=7.6)
+    return FigureSpec("overview", "Overview", message, draw, height, table, width=7.6)
 
 
-def _find_panels(group: Group) -> _Panels:
+def _find_panels(group: ComparableGroup) -> _Panels:
     wanted = (
         ("share of images", curve_panel("share", group)),
         ("effort or output tokens", curve_panel("tokens", group) or curve_panel("effort", group)),
@@ -67,7 +67,7 @@ def _find_panels(group: Group) -> _Panels:
     return _Panels(present, tuple(name for name, panel in wanted if panel is None))
 
 
-def _note(groups: list[Group], group: Group, entries: list[Entry], panels: _Panels) -> str:
+def _note(groups: list[ComparableGroup], group: ComparableGroup, entries: list[ReportRun], panels: _Panels) -> str:
     notes = []
     if panels.missing:
         notes.append(f"Left out, because no runs vary in it: {', '.join(panels.missing)}.")
@@ -82,7 +82,7 @@ def _note(groups: list[Group], group: Group, entries: list[Entry], panels: _Pane
     return " ".join(notes)
 
 
-def _draw_models(axes: "Axes", group: Group, entries: list[Entry]) -> None:
+def _draw_models(axes: "Axes", group: ComparableGroup, entries: list[ReportRun]) -> None:
     is_crowded = len(entries) > _MOST_NUMBERED
     for place, entry in enumerate(entries):
         value = value_of(entry.accuracy)

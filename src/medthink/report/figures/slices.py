@@ -10,10 +10,10 @@ from medthink.cases.slices import SMALL
 from medthink.core.markup import Table, one_line
 from medthink.core.numbers import as_percent
 from medthink.metrics.registry import Metric, shown_in
-from medthink.report.figures.style import COLOURS, LINE, MARKS, Drawing, percent_axis, wrapped
-from medthink.report.runs import Entry, Group, ends_of, value_of
+from medthink.report.figures.style import COLOURS, LINE, MARKS, FigureSpec, percent_axis, wrapped
+from medthink.report.runs import ComparableGroup, ReportRun, ends_of, value_of
 from medthink.report.tables import STEP_NAMES
-from medthink.scoring.scores import SliceScore, percent
+from medthink.scoring.scores import SliceScore, rate_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +32,7 @@ class _Row(NamedTuple):
     found: tuple[SliceScore | None, ...]
 
 
-def slices_drawing(group: Group) -> Drawing | None:
+def slices_drawing(group: ComparableGroup) -> FigureSpec | None:
     """One row per slice and one dot per run: at most four runs are drawn, all are in the table."""
     entries = group.lettered
     rows = _rows(entries)
@@ -52,10 +52,10 @@ def slices_drawing(group: Group) -> Drawing | None:
         f"Slices of fewer than {_FEWEST_DRAWN} cases and sub-modalities stand in the table alone."
     )
     height = 1.1 + 0.225 * (len(drawn) + len({row.by for row in drawn})) + 0.1 * len(shown)
-    return Drawing("slices", "Accuracy in slices", message, draw, height, _table(entries, rows))
+    return FigureSpec("slices", "Accuracy in slices", message, draw, height, _table(entries, rows))
 
 
-def one_per_model(entries: Sequence[Entry]) -> list[Entry]:
+def one_per_model(entries: Sequence[ReportRun]) -> list[ReportRun]:
     """The best run of each of the best models, then other runs while there is room."""
     first = list({entry.manifest.model: entry for entry in reversed(entries)}.values())
     ordered = [entry for entry in entries if entry in first] + [entry for entry in entries if entry not in first]
@@ -63,7 +63,7 @@ def one_per_model(entries: Sequence[Entry]) -> list[Entry]:
     return [entry for entry in entries if entry in chosen]
 
 
-def _rows(entries: Sequence[Entry]) -> list[_Row]:
+def _rows(entries: Sequence[ReportRun]) -> list[_Row]:
     found: dict[tuple[str, str], list[SliceScore | None]] = {}
     for place, entry in enumerate(entries):
         for one in entry.scores.slices:
@@ -106,12 +106,12 @@ def _dot(axes: "Axes", one: SliceScore | None, y: float, colour: str, mark: str)
     axes.plot([value], [y], mark, color=colour, markerfacecolor=filling, markersize=3.6)
 
 
-def _table(entries: Sequence[Entry], rows: list[_Row]) -> Table:
+def _table(entries: Sequence[ReportRun], rows: list[_Row]) -> Table:
     cells = tuple(
         (
             f"{row.by}: {row.value}",
             f"{row.n:,}{' (small)' if row.n < SMALL else ''}",
-            *(percent(one.accuracy) if one else "–" for one in row.found),
+            *(rate_text(one.accuracy) if one else "–" for one in row.found),
         )
         for row in rows
     )
@@ -123,12 +123,12 @@ _QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
 class _Spread(NamedTuple):
-    entry: Entry
+    entry: ReportRun
     n: int
     quantiles: tuple[float, ...]
 
 
-def steps_drawings(group: Group) -> Iterator[Drawing]:
+def steps_drawings(group: ComparableGroup) -> Iterator[FigureSpec]:
     """A figure for every metric that has one: how its values spread over the cases, step by step."""
     for metric in shown_in("figures"):
         spreads = {step: spread for step in STEP_NAMES if (spread := _spreads(group.entries, step, metric.name))}
@@ -136,7 +136,7 @@ def steps_drawings(group: Group) -> Iterator[Drawing]:
             yield _drawing(metric, spreads)
 
 
-def _drawing(metric: Metric, spreads: dict[str, list[_Spread]]) -> Drawing:
+def _drawing(metric: Metric, spreads: dict[str, list[_Spread]]) -> FigureSpec:
     """One panel per step, one bar per run: thick over the middle half of the cases, thin over nine in ten."""
     tallest = [len(found) for found in spreads.values()]
 
@@ -162,10 +162,10 @@ def _drawing(metric: Metric, spreads: dict[str, list[_Spread]]) -> Drawing:
     height = 0.5 + sum(0.55 + 0.26 * n for n in tallest)
     table = Table(columns, rows, frozenset(range(2, len(columns))))
     title = f"{metric.title} of written steps, case by case"
-    return Drawing(f"steps-{metric.name}", title, message, draw, height, table)
+    return FigureSpec(f"steps-{metric.name}", title, message, draw, height, table)
 
 
-def _spreads(entries: Sequence[Entry], step: str, metric: str) -> list[_Spread]:
+def _spreads(entries: Sequence[ReportRun], step: str, metric: str) -> list[_Spread]:
     found = []
     for entry in entries:
         scored = next((one for one in entry.scores.steps if one.step == step), None)

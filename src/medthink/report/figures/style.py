@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from medthink.core.files import write_atomic
-from medthink.core.markup import Markup, Table, fold, joined, tag
+from medthink.core.markup import Markup, Table, fold_section, joined, tag
 from medthink.report.tables import table_markup
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ _METADATA: dict[str, dict[str, None]] = {
 _LINE_LENGTH = 24
 
 
-class Drawing(NamedTuple):
+class FigureSpec(NamedTuple):
     """A figure before it is drawn: title, caption, drawing function, size (inches), and the numbers behind it."""
 
     key: str
@@ -84,25 +84,25 @@ class Drawing(NamedTuple):
     width: float = 4.5
 
 
-def draw_markup(drawing: Drawing, *, prefix: str) -> Markup:
+def draw_markup(drawing: FigureSpec, *, prefix: str) -> Markup:
     """The drawing as a figure of the page: title, picture, sentence, numbers."""
     name = f"{prefix}-{drawing.key}"
     svg = _inline(_render(drawing, ".svg").decode(), name, drawing)
     return tag("figure", tag("h4", drawing.title), svg, tag("figcaption", drawing.message), id=name)
 
 
-def figure_markup(drawing: Drawing, *, prefix: str) -> Markup:
+def figure_markup(drawing: FigureSpec, *, prefix: str) -> Markup:
     """The drawing in its frame, with its numbers in a fold."""
-    numbers = fold("Numbers", table_markup(drawing.table, name=f"{drawing.title}: numbers"))
+    numbers = fold_section("Numbers", table_markup(drawing.table, name=f"{drawing.title}: numbers"))
     return tag("div", draw_markup(drawing, prefix=prefix), numbers, class_="figure")
 
 
-def save_drawing(drawing: Drawing, path: Path) -> None:
+def save_drawing(drawing: FigureSpec, path: Path) -> None:
     """Write the drawing; the suffix chooses SVG, PDF or PNG."""
     write_atomic(path, [_render(drawing, path.suffix)])
 
 
-def _render(drawing: Drawing, suffix: str) -> bytes:
+def _render(drawing: FigureSpec, suffix: str) -> bytes:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -126,7 +126,7 @@ def _styled() -> Iterator[None]:
         yield
 
 
-def _inline(svg: str, name: str, drawing: Drawing) -> Markup:
+def _inline(svg: str, name: str, drawing: FigureSpec) -> Markup:
     """The SVG for use inside HTML: labelled for screen readers, colours by variable, unique ids, no namespace."""
     body = svg[svg.index("<svg") :]
     box = re.search(r'viewBox="([\d. ]+)"', body)

@@ -103,7 +103,7 @@ class FailedInBatch(NamedTuple):
     outcome: str | None
 
 
-class JobBook:
+class BatchTable:
     """The batches of a ledger, written in transactions of their own."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:

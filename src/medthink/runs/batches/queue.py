@@ -11,29 +11,29 @@ from typing import BinaryIO
 
 from medthink.core.errors import LedgerError
 from medthink.core.files import sync_folder
-from medthink.models.batches import Job, Sought, Spool
+from medthink.models.batches import BatchJob, RequestFile, UnconfirmedJob
 from medthink.models.batches.client import UnclearStart
 from medthink.models.request import RETRYABLE, ErrorKind, ModelError, Request
 from medthink.models.wires import Encoded
-from medthink.runs.batches.jobs import AnsweredInBatch, Batch, FailedInBatch, JobBook, QueuedCall
-from medthink.runs.batches.results import BatchOutcome, Collector, NotOurs
+from medthink.runs.batches.jobs import AnsweredInBatch, Batch, BatchTable, FailedInBatch, QueuedCall
+from medthink.runs.batches.results import BatchOutcome, ForeignResults, ResultCollector
 from medthink.runs.calls.answerers import ModelAnswerer
 from medthink.runs.calls.asking import Deferred, unanswered
 from medthink.runs.calls.budget import Budget
 from medthink.runs.ledger.ledger import Call, Ledger
-from medthink.runs.progress import Tracker
+from medthink.runs.progress import ProgressTracker
 
 FOLDER = "batches"
 
 
-class SpoolWriter:
+class RequestFileWriter:
     """A spool that is being written; `path` is where a single request of it would be posted."""
 
     def __init__(self, folder: Path, mark: str, path: str) -> None:
         self.mark = mark
         self.path = path
         self.rows = self.size_bytes = self.tokens = 0
-        self.file = spool_file(folder, mark)
+        self.file = request_file_path(folder, mark)
         self._digest = hashlib.sha256()
         try:
             folder.mkdir(exist_ok=True)
@@ -70,7 +70,7 @@ class SpoolWriter:
         self.file.unlink(missing_ok=True)
 
 
-def spool_file(folder: Path, mark: str) -> Path:
+def request_file_path(folder: Path, mark: str) -> Path:
     """The path of a batch's spool."""
     return folder / f"{mark}.jsonl"
 
@@ -97,23 +97,23 @@ _FIRST_LOOK_S, _MOST_LOOK_S, _LOOK_GROWTH = 0.5, 60.0, 1.5
 _CAP_SHARE = 0.85
 
 
-class BatchOffice:
+class BatchQueue:
     """The batches of one model in one ledger: fills them, sends them, and takes in what they bring."""
 
     def __init__(
-        self, answerer: ModelAnswerer, ledger: Ledger, budget: Budget, *, tracker: Tracker, folder: Path
+        self, answerer: ModelAnswerer, ledger: Ledger, budget: Budget, *, tracker: ProgressTracker, folder: Path
     ) -> None:
         self.answerer = answerer
         self._client = answerer.open_batches()
-        self._book = JobBook(ledger.connection)
+        self._book = BatchTable(ledger.connection)
         self._folder = folder
         self._client.work_in(folder)
-        self._collector = Collector(answerer, self._client, self._book, self._folder)
+        self._collector = ResultCollector(answerer, self._client, self._book, self._folder)
         self.budget = budget
         self._tracker = tracker
         self._failed: dict[str, ModelError] = {}
         self._turn = asyncio.Lock()
-        self._spool: SpoolWriter | None = None
+        self._spool: RequestFileWriter | None = None
         self._in_spool: list[QueuedCall] = []
         self._cap = self._book.token_cap(answerer.spec)
         self._is_crowded = False
@@ -188,7 +188,7 @@ class BatchOffice:
                 raise self._hold_back()
             self._held[call.key] = held
             if self._spool is None:
-                self._spool = SpoolWriter(self._folder, f"medthink-{secrets.token_hex(8)}", encoded.path)
+                self._spool = RequestFileWriter(self._folder, f"medthink-{secrets.token_hex(8)}", encoded.path)
             self._spool.write(line, tokens=tokens)
             wants_json = request.schema is not None and request.is_json_checked
             self._in_spool.append(QueuedCall(call, wants_json, worst_usd))
@@ -248,14 +248,14 @@ class BatchOffice:
         """A batch of an earlier session: was its job started?"""
         if await self._adopt(batch):
             return
-        if sends and is_whole(spool_file(self._folder, batch.mark), batch.sha256):
+        if sends and is_whole(request_file_path(self._folder, batch.mark), batch.sha256):
             await self._send(batch)
         else:
             self._release(batch, "connection", "the batch was never sent")
 
     async def _adopt(self, batch: Batch) -> bool:
         """Look for the job at the provider; where jobs have no mark, its results will show whether it is the one."""
-        found = await self._client.find(Sought(batch.mark, batch.calls, batch.after))
+        found = await self._client.find(UnconfirmedJob(batch.mark, batch.calls, batch.after))
         strange = {*batch.strangers, *self._book.known_jobs()}
         job = next((job for job in found if job.id not in strange), None)
         if job is not None:
@@ -273,7 +273,7 @@ class BatchOffice:
             if error.kind != "rate_limit":
                 self._release(batch, error.kind, error.advice)
                 raise
-            job = Job(id="", state="rejected", problem=error.detail, is_crowded=True)
+            job = BatchJob(id="", state="rejected", problem=error.detail, is_crowded=True)
         if job is None:
             return
         if job.state == "rejected":
@@ -281,11 +281,14 @@ class BatchOffice:
             return
         self._book.note_sent(batch.mark, job.id)
         if not self._client.is_manual:
-            spool_file(self._folder, batch.mark).unlink(missing_ok=True)
+            request_file_path(self._folder, batch.mark).unlink(missing_ok=True)
 
-    async def _start(self, batch: Batch) -> Job | None:
+    async def _start(self, batch: Batch) -> BatchJob | None:
         """Start the job; if it is unclear whether it was started, look for it first, and return None if found."""
-        file, spool = spool_file(self._folder, batch.mark), Spool(batch.calls, batch.size_bytes - 1, batch.path)
+        file, spool = (
+            request_file_path(self._folder, batch.mark),
+            RequestFile(batch.calls, batch.size_bytes - 1, batch.path),
+        )
         for number in range(1, _MOST_STARTS):
             try:
                 return await self._client.submit(spool, file, batch.mark)
@@ -296,7 +299,7 @@ class BatchOffice:
                 self._tracker.enter("waiting", f"for the provider: {unclear.error.detail}")
         return await self._client.submit(spool, file, batch.mark)
 
-    def _refuse(self, batch: Batch, job: Job) -> None:
+    def _refuse(self, batch: Batch, job: BatchJob) -> None:
         """The provider rejected the whole batch: its calls can be queued again."""
         if not job.is_crowded:
             self._release(batch, "bad_request", job.problem)
@@ -317,7 +320,7 @@ class BatchOffice:
         self._note_gone({row.key for row in rows})
         for row in rows:
             self.budget.give_back(self._held.pop(row.key))
-        spool_file(self._folder, batch.mark).unlink(missing_ok=True)
+        request_file_path(self._folder, batch.mark).unlink(missing_ok=True)
 
     async def _look_at(self, batch: Batch) -> bool:
         """Take in the batch if its job has ended; says whether it is over."""
@@ -333,7 +336,7 @@ class BatchOffice:
         rows = {row.key: row for row in self._book.rows(batch.mark)}
         try:
             portions = await self._collector.collect(job, rows)
-        except NotOurs:
+        except ForeignResults:
             self._book.note_stranger(batch)
             return False
         for portion in portions:
@@ -399,7 +402,7 @@ class BatchOffice:
                 file.unlink()
 
 
-async def wait_for_any(offices: Sequence[BatchOffice]) -> None:
+async def wait_for_any(offices: Sequence[BatchQueue]) -> None:
     """Wait until a batch ends; if the providers' queues are full and no batch is ours, wait a while."""
     while True:
         if any([await office.look_patiently() for office in offices]):

@@ -7,9 +7,9 @@ from typing import TypeAlias, TypeVar
 
 from msgspec.structs import replace
 
-from medthink.models.batches import BatchRow, BatchService, Job
+from medthink.models.batches import BatchJob, BatchRow, BatchService
 from medthink.models.request import ModelError
-from medthink.runs.batches.jobs import AnsweredInBatch, FailedInBatch, JobBook, QueuedRow
+from medthink.runs.batches.jobs import AnsweredInBatch, BatchTable, FailedInBatch, QueuedRow
 from medthink.runs.calls.answerers import ModelAnswerer
 
 Thing = TypeVar("Thing")
@@ -18,27 +18,27 @@ _MOST_FETCHES = 3
 _ROWS_AT_ONCE = 200
 
 
-class NotOurs(Exception):
+class ForeignResults(Exception):
     """The job's results belong to other calls than those sent."""
 
 
-class Collector:
+class ResultCollector:
     """Reads the results of jobs."""
 
-    def __init__(self, answerer: ModelAnswerer, client: BatchService, book: JobBook, folder: Path) -> None:
+    def __init__(self, answerer: ModelAnswerer, client: BatchService, book: BatchTable, folder: Path) -> None:
         self._answerer = answerer
         self._client = client
         self._book = book
         self._folder = folder
 
-    async def collect(self, job: Job, waiting: dict[str, QueuedRow]) -> Iterator[list[BatchOutcome]]:
+    async def collect(self, job: BatchJob, waiting: dict[str, QueuedRow]) -> Iterator[list[BatchOutcome]]:
         """The outcomes of all calls waiting for the job, in portions; NotOurs if it answers none of them.
 
         A call missing from the results may have been answered and billed: its outcome is unknown.
         """
         files = [await self._fetch(path, number) for number, path in enumerate(job.results)]
         if not self._client.has_marks and files and not self._is_ours(job, files, waiting):
-            raise NotOurs
+            raise ForeignResults
         return self._read_all(files, job, waiting)
 
     def clear(self) -> None:
@@ -55,7 +55,7 @@ class Collector:
                 break
         return file
 
-    def _is_ours(self, job: Job, files: list[Path], waiting: dict[str, QueuedRow]) -> bool:
+    def _is_ours(self, job: BatchJob, files: list[Path], waiting: dict[str, QueuedRow]) -> bool:
         """Whether it answers any call waiting for it, or did so before a session was interrupted."""
         is_answer = (row is not None and row.key in waiting for file in files for row in self._rows(file))
         return self._book.has_outcomes(job.id) or any(is_answer)
@@ -71,7 +71,9 @@ class Collector:
                 except ValueError:
                     yield None
 
-    def _read_all(self, files: list[Path], job: Job, waiting: dict[str, QueuedRow]) -> Iterator[list[BatchOutcome]]:
+    def _read_all(
+        self, files: list[Path], job: BatchJob, waiting: dict[str, QueuedRow]
+    ) -> Iterator[list[BatchOutcome]]:
         left = dict(waiting)
         rows = (row for file in files for row in self._rows(file) if row is not None)
         found = ((left.pop(row.key), row) for row in rows if row.key in left)

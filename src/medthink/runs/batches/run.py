@@ -12,26 +12,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from medthink.core.errors import DataError, UsageError
-from medthink.models.batches.files import gather_requests, lay_out
+from medthink.models.batches.files import distribute_results, gather_requests
 from medthink.models.request import ModelError, Reply, Request
-from medthink.runs.batches.jobs import JobBook, read_unsettled
-from medthink.runs.batches.queue import FOLDER, BatchOffice, wait_for_any
+from medthink.runs.batches.jobs import BatchTable, read_unsettled
+from medthink.runs.batches.queue import FOLDER, BatchQueue, wait_for_any
 from medthink.runs.calls.answerers import ModelAnswerer, open_model_answerer
-from medthink.runs.calls.asking import Asked, Deferred, Desk, Pass, Siblings, unanswered
+from medthink.runs.calls.asking import Asked, Deferred, LedgerCallMaker, Pass, SharedCalls, unanswered
 from medthink.runs.calls.budget import Budget, BudgetReached
 from medthink.runs.engine import run_to_end
 from medthink.runs.ledger.ledger import Call, Ledger
-from medthink.runs.ledger.lock import hold
-from medthink.runs.ledger.queries import LEDGER, Records
+from medthink.runs.ledger.lock import lock_run
+from medthink.runs.ledger.queries import LEDGER, LedgerQueries
 from medthink.runs.manifest import CallTerms, read_manifest
-from medthink.runs.prediction import Spent
-from medthink.runs.progress import Tracker
+from medthink.runs.prediction import CallCost
+from medthink.runs.progress import ProgressTracker
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
 
 
-async def work_by_batches(offices: Sequence[BatchOffice], make_pass: Pass, *, is_patient: bool) -> BudgetReached | None:
+async def run_by_batches(offices: Sequence[BatchQueue], make_pass: Pass, *, is_patient: bool) -> BudgetReached | None:
     """Make passes until nothing is left to ask; without patience, leave once everything possible is sent."""
     for office in offices:
         await office.look_round()
@@ -47,12 +47,12 @@ async def work_by_batches(offices: Sequence[BatchOffice], make_pass: Pass, *, is
         await wait_for_any(busy)
 
 
-async def take_in_batches(
+async def collect_batches(
     model: str,
     ledger: Ledger,
     terms: CallTerms,
     *,
-    tracker: Tracker,
+    tracker: ProgressTracker,
     folder: Path,
     transport: "Transport | None" = None,
     needs_key: bool = True,
@@ -69,21 +69,21 @@ async def take_in_batches(
     assert isinstance(answerer, ModelAnswerer)
     async with AsyncExitStack() as opened:
         opened.push_async_callback(answerer.close)
-        office = BatchOffice(answerer, ledger, Budget(), tracker=tracker, folder=folder)
+        office = BatchQueue(answerer, ledger, Budget(), tracker=tracker, folder=folder)
         opened.push_async_callback(office.close)
         await (office.cancel() if terms.cancel_batches else office.look_round(sends=False))
         return office.set_aside_usd
 
 
-class BatchDesk(Desk[Asked]):
+class BatchCallMaker(LedgerCallMaker[Asked]):
     """A desk that queues what it would ask."""
 
-    def __init__(self, office: BatchOffice, ledger: Ledger, *, tracker: Tracker, siblings: Siblings) -> None:
+    def __init__(self, office: BatchQueue, ledger: Ledger, *, tracker: ProgressTracker, siblings: SharedCalls) -> None:
         super().__init__(office.answerer, ledger, office.budget, tracker=tracker, siblings=siblings)
         self._office = office
         self.waiting = office.waiting
 
-    async def _make(self, call: Call, prompt: Asked, request: Request) -> tuple[Reply, Spent]:  # noqa: ARG002
+    async def _make(self, call: Call, prompt: Asked, request: Request) -> tuple[Reply, CallCost]:  # noqa: ARG002
         """Queue the call; the reply comes in another pass."""
         try:
             encoded = self._office.answerer.encode(request)
@@ -97,7 +97,7 @@ class BatchDesk(Desk[Asked]):
         raise Deferred
 
 
-class TakenOutput(NamedTuple):
+class ImportedOutput(NamedTuple):
     """How many of a run's requests an output answered, and how many are still waiting."""
 
     answered: int
@@ -106,7 +106,7 @@ class TakenOutput(NamedTuple):
 
 def export_requests(run: Path, into: Path) -> int:
     """Write a run's waiting requests for `vllm run-batch` as one file; returns how many there are."""
-    with closing(Records.open(run)) as records:
+    with closing(LedgerQueries.open(run)) as records:
         waiting = read_unsettled(records.connection)
     if not waiting or not all((run / FOLDER / f"{batch.mark}.jsonl").is_file() for batch in waiting):
         raise UsageError(
@@ -116,17 +116,19 @@ def export_requests(run: Path, into: Path) -> int:
     return gather_requests(run / FOLDER, [batch.mark for batch in waiting], into)
 
 
-def take_in_output(run: Path, output: Path) -> TakenOutput:
+def import_output(run: Path, output: Path) -> ImportedOutput:
     """Record the output of `vllm run-batch`; the run's command then continues from there."""
     model = read_manifest(run).model
-    with hold(run), closing(Ledger(run / LEDGER)) as ledger:
-        book = JobBook(ledger.connection)
+    with lock_run(run), closing(Ledger(run / LEDGER)) as ledger:
+        book = BatchTable(ledger.connection)
         keys = {batch.mark: {row.key for row in book.rows(batch.mark)} for batch in read_unsettled(ledger.connection)}
-        if not lay_out(output, run / FOLDER, keys):
+        if not distribute_results(output, run / FOLDER, keys):
             raise DataError(
                 f"it answers no waiting request of {run}", file=output, remedy="is it the output for this run?"
             )
         done = ledger.totals().calls.get("done", 0)
-        run_to_end(take_in_batches(model, ledger, CallTerms(), tracker=Tracker(), folder=run / FOLDER, needs_key=False))
+        run_to_end(
+            collect_batches(model, ledger, CallTerms(), tracker=ProgressTracker(), folder=run / FOLDER, needs_key=False)
+        )
         calls = ledger.totals().calls
-    return TakenOutput(calls.get("done", 0) - done, calls.get("queued", 0))
+    return ImportedOutput(calls.get("done", 0) - done, calls.get("queued", 0))

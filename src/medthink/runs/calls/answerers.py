@@ -15,7 +15,7 @@ from medthink.models.catalog import PROVIDERS
 from medthink.models.prices import Price, estimate_input_tokens, load_prices
 from medthink.models.request import Attempt, AttemptLog, Model, ModelError, Reply, Request, Usage
 from medthink.models.wires import Encoded, HttpReply
-from medthink.runs.ledger.queries import LEDGER, Records
+from medthink.runs.ledger.queries import LEDGER, LedgerQueries
 from medthink.runs.progress import Phase
 from medthink.workflow.ask import Prompt, PromptKind
 
@@ -31,7 +31,7 @@ NOWHERE = "http://localhost"
 _ASSUMED_OUTPUT_TOKENS = 16_384
 
 
-class Kinded(Protocol):
+class HasKind(Protocol):
     """What is asked; the ledger records its kind."""
 
     @property
@@ -39,7 +39,7 @@ class Kinded(Protocol):
         """The kind, in a word."""
 
 
-Asked = TypeVar("Asked", bound=Kinded, contravariant=True)
+Asked = TypeVar("Asked", bound=HasKind, contravariant=True)
 
 
 class Answerer(Protocol[Asked]):
@@ -133,7 +133,7 @@ class ModelAnswerer:
         """Register a callback that is told what is being waited for."""
         self._model.on_wait = tell
 
-    async def answer(self, prompt: Kinded, request: Request, log: AttemptLog) -> Reply:  # noqa: ARG002
+    async def answer(self, prompt: HasKind, request: Request, log: AttemptLog) -> Reply:  # noqa: ARG002
         """Send the request."""
         return await self._model.generate(request, log)
 
@@ -159,7 +159,7 @@ class ModelAnswerer:
         await self._model.close()
 
 
-class Unchecked:
+class NoPreflight:
     """An answerer with nothing to check before the first call."""
 
     def refuse(self, request: Request, kinds: Collection[PromptKind], *, has_options: bool) -> None:
@@ -173,7 +173,7 @@ class Unchecked:
         """Nothing to wait for."""
 
 
-class AddedAnswerer(Unchecked):
+class AddedAnswerer(NoPreflight):
     """A model added by another package: it sends and retries by itself, and each call counts as one attempt."""
 
     concurrency = 8
@@ -187,7 +187,7 @@ class AddedAnswerer(Unchecked):
         self._model = model
         self._price = price
 
-    async def answer(self, prompt: Kinded, request: Request, log: AttemptLog) -> Reply:  # noqa: ARG002
+    async def answer(self, prompt: HasKind, request: Request, log: AttemptLog) -> Reply:  # noqa: ARG002
         """Pass the request on."""
         began = time.monotonic()
         outcome, usage = "cancelled", None
@@ -273,7 +273,7 @@ class InspectAnswerer(AddedAnswerer):
         self._inspect.open()
         return []
 
-    async def answer(self, prompt: Kinded, request: Request, log: AttemptLog) -> Reply:  # noqa: ARG002
+    async def answer(self, prompt: HasKind, request: Request, log: AttemptLog) -> Reply:  # noqa: ARG002
         """Ask, trying again as the errors' kinds allow."""
         return await self._inspect.generate(request, log)
 
@@ -286,7 +286,7 @@ class InspectAnswerer(AddedAnswerer):
         await self._inspect.close()
 
 
-class Free(Unchecked):
+class CostsNothing(NoPreflight):
     """Costs nothing and counts no tokens: nothing leaves this machine."""
 
     concurrency = 8
@@ -310,7 +310,7 @@ class Free(Unchecked):
         return 0.0
 
 
-class BaselineAnswerer(Free):
+class BaselineAnswerer(CostsNothing):
     """An embedded baseline: it answers a prompt's structure instead of its text."""
 
     first_phase: Phase = "learning"
@@ -338,14 +338,14 @@ class BaselineAnswerer(Free):
         """Nothing is held open."""
 
 
-class ReplayAnswerer(Free):
+class ReplayAnswerer(CostsNothing):
     """Another run's ledger: requests made there get the same reply; anything else fails."""
 
     def __init__(self, spec: str, run: Path, ledger: str = LEDGER) -> None:
         self.spec = spec
-        self._records = Records.open(run, ledger)
+        self._records = LedgerQueries.open(run, ledger)
 
-    async def answer(self, prompt: Kinded, request: Request, log: AttemptLog) -> Reply:  # noqa: ARG002
+    async def answer(self, prompt: HasKind, request: Request, log: AttemptLog) -> Reply:  # noqa: ARG002
         """The recorded reply to exactly this request."""
         reply = self._records.replay(request.key())
         if reply is None:

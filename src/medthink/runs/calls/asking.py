@@ -23,12 +23,12 @@ from medthink.models.request import (
     TextPart,
     Usage,
 )
-from medthink.runs.calls.answerers import Answerer, Kinded
+from medthink.runs.calls.answerers import Answerer, HasKind
 from medthink.runs.calls.budget import Budget, BudgetReached, Reservation
 from medthink.runs.ledger.ledger import Call, Ledger
-from medthink.runs.ledger.queries import LEDGER, Finished, Records
-from medthink.runs.prediction import Spent
-from medthink.runs.progress import Tracker
+from medthink.runs.ledger.queries import LEDGER, FinishedEarlier, LedgerQueries
+from medthink.runs.prediction import CallCost
+from medthink.runs.progress import ProgressTracker
 from medthink.workflow.ask import Prompt, Unanswered, Unfinished
 from medthink.workflow.condition import Condition
 from medthink.workflow.forms import FormPrompt
@@ -41,18 +41,18 @@ class SharedCall(NamedTuple):
     """A call that another run has answered."""
 
     run: str
-    finished: Finished
+    finished: FinishedEarlier
 
     def attempt(self) -> Attempt:
         """The ledger's record of where the reply came from."""
         return Attempt(number=0, endpoint=f"run {self.run}", outcome=SHARED, is_sent=False, latency_s=0.0)
 
 
-class Siblings:
+class SharedCalls:
     """The ledgers of other runs, opened for reading."""
 
     def __init__(self, runs: Iterable[Path] = ()) -> None:
-        self._records = [(run.name, Records.open(run)) for run in runs if (run / LEDGER).is_file()]
+        self._records = [(run.name, LedgerQueries.open(run)) for run in runs if (run / LEDGER).is_file()]
 
     def find(self, key: str) -> SharedCall | None:
         """The call with this key, if one of them has answered it."""
@@ -70,7 +70,7 @@ FIRST_CASES = 5
 LATER_CASES = 20
 
 
-class Streak:
+class FailureGuard:
     """Counts consecutive cases that failed in the same way.
 
     `failed_before` are cases that failed in earlier sessions of a run that has answers: if they fail again, that says
@@ -109,7 +109,7 @@ _STOPS_THE_RUN: frozenset[ErrorKind] = frozenset({"quota", "unreachable"})
 _STATES: dict[str, Unfinished] = {"truncated": "truncated", "refused": "refused", "filtered": "refused"}
 
 
-Asked = TypeVar("Asked", bound=Kinded)
+Asked = TypeVar("Asked", bound=HasKind)
 Pass = Callable[[], Awaitable[BudgetReached | None]]
 
 
@@ -117,14 +117,14 @@ class Deferred(Exception):
     """The call is waiting in a batch: its case continues when the batch has ended."""
 
 
-class Caller(Protocol):
+class CallMaker(Protocol):
     """Makes the calls of a case."""
 
-    async def call(self, prompt: Prompt, request: Request, case_id: int) -> tuple[Reply, Spent]:
+    async def call(self, prompt: Prompt, request: Request, case_id: int) -> tuple[Reply, CallCost]:
         """Answer the request, or raise Unanswered."""
 
 
-class Desk(Generic[Asked]):
+class LedgerCallMaker(Generic[Asked]):
     """Makes calls: answered from the ledger if made before, else sent and recorded.
 
     `places` limits concurrent calls; desks that share it are limited together. Calls already answered in another run of
@@ -138,27 +138,27 @@ class Desk(Generic[Asked]):
         ledger: Ledger,
         budget: Budget,
         places: asyncio.Semaphore | None = None,
-        tracker: Tracker | None = None,
-        siblings: Siblings | None = None,
+        tracker: ProgressTracker | None = None,
+        siblings: SharedCalls | None = None,
         *,
         preflight: bool = False,
     ) -> None:
         self.answerer = answerer
-        self.tracker = tracker or Tracker()
+        self.tracker = tracker or ProgressTracker()
         self.made = 0
         self.ledger = ledger
         self.budget = budget
         self._places = places or asyncio.Semaphore(answerer.concurrency)
         self._stopped_by: ModelError | None = None
         self._under_way: dict[str, asyncio.Event] = {}
-        self._siblings = siblings or Siblings()
+        self._siblings = siblings or SharedCalls()
         self.waiting = ledger.queued_keys()
         self.tracker.models.update(ledger.reported_models())
-        self._streak = Streak(has_answers=ledger.has_answers(), failed_before=ledger.failed_cases())
+        self._streak = FailureGuard(has_answers=ledger.has_answers(), failed_before=ledger.failed_cases())
         self._needs_check = preflight
         self._checking = asyncio.Lock()
 
-    async def call(self, prompt: Asked, request: Request, case_id: int) -> tuple[Reply, Spent]:
+    async def call(self, prompt: Asked, request: Request, case_id: int) -> tuple[Reply, CallCost]:
         """Answer the request, or raise Unanswered."""
         call = call_for(self.answerer.spec, prompt, request, case_id)
         # A case may show an image twice: identical simultaneous requests are one call.
@@ -178,7 +178,7 @@ class Desk(Generic[Asked]):
             del self._under_way[call.key]
             done.set()
 
-    async def _take_over(self, call: Call, shared: SharedCall) -> tuple[Reply, Spent]:
+    async def _take_over(self, call: Call, shared: SharedCall) -> tuple[Reply, CallCost]:
         """Record a call that another run of the sweep made; it was paid for there."""
         reply, cost = shared.finished.reply, shared.finished.cost_usd
         intent = self.ledger.intend(call)
@@ -189,7 +189,7 @@ class Desk(Generic[Asked]):
         self.tracker.counts.count_tokens(reply.usage)
         return reply, _spent(settled.id, reply, settled.cost_usd)
 
-    async def _make(self, call: Call, prompt: Asked, request: Request) -> tuple[Reply, Spent]:
+    async def _make(self, call: Call, prompt: Asked, request: Request) -> tuple[Reply, CallCost]:
         """Set money aside, intend, ask, record."""
         # The place is held until the outcome is on disk: a crash repeats no more calls than the concurrency limit.
         async with self._places:
@@ -213,7 +213,7 @@ class Desk(Generic[Asked]):
 
     async def _ask_and_record(
         self, call: Call, prompt: Asked, request: Request, account: "_Account"
-    ) -> tuple[Reply, Spent]:
+    ) -> tuple[Reply, CallCost]:
         try:
             reply = await self._answer(prompt, request, account)
         except BudgetReached as stop:
@@ -262,7 +262,7 @@ class Desk(Generic[Asked]):
 class _Account:
     """The money and the attempts of one call."""
 
-    def __init__(self, desk: Desk[Any], key: str, request: Request) -> None:
+    def __init__(self, desk: LedgerCallMaker[Any], key: str, request: Request) -> None:
         self._desk = desk
         self._key = key
         self._worst_usd = desk.answerer.worst_cost_usd(request)
@@ -309,14 +309,14 @@ class _Account:
 class CaseAsk:
     """`ask` for one case and sample; its images are encoded once and shared by the steps."""
 
-    def __init__(self, desk: Caller, condition: Condition, *, case_id: int, sample: int) -> None:
+    def __init__(self, desk: CallMaker, condition: Condition, *, case_id: int, sample: int) -> None:
         self._desk = desk
         self._condition = condition
         self._case_id = case_id
         self._sample = sample
         self._parts: dict[str, ImagePart] = {}
         self.asked = 0
-        self.spent: list[Spent] = []
+        self.spent: list[CallCost] = []
 
     async def __call__(self, prompt: Prompt) -> Reply:
         """Ask one thing."""
@@ -355,7 +355,7 @@ class CaseAsk:
         self._parts |= encode_images(images, self._condition)
 
 
-def call_for(spec: str, prompt: Kinded, request: Request, case_id: int) -> Call:
+def call_for(spec: str, prompt: HasKind, request: Request, case_id: int) -> Call:
     """The call that asks a model this about a case, with its ledger key."""
     content = canonical_json(request.content())
     asked = digest_bytes(content)
@@ -401,7 +401,7 @@ def describe_bad_image(error: DataError) -> str:
 
 def request_for(prompt: Prompt, condition: Condition, sample: int, parts: dict[str, ImagePart]) -> Request:
     """What is sent for a prompt under a condition; `parts` holds its images by path."""
-    return fill_request(example_request(condition, sample), prompt, parts, sample=sample)
+    return fill_request(settings_test_request(condition, sample), prompt, parts, sample=sample)
 
 
 def fill_request(
@@ -413,7 +413,7 @@ def fill_request(
     return replace(example, system=prompt.system, parts=parts, schema=schema, sample=sample)
 
 
-def example_request(condition: Condition, sample: int = 0) -> Request:
+def settings_test_request(condition: Condition, sample: int = 0) -> Request:
     """An almost empty request with the settings of a condition, to see whether they are accepted."""
     return Request(
         parts=(TextPart("?"),),
@@ -433,5 +433,5 @@ def unanswered(error: ModelError) -> Unanswered:
     return Unanswered("refused" if error.kind == "content_filter" else "failed", f"{error.kind}: {error.advice}")
 
 
-def _spent(call_id: int, reply: Reply, cost_usd: float | None) -> Spent:
-    return Spent(call_id, reply.usage, cost_usd, reply.latency_s)
+def _spent(call_id: int, reply: Reply, cost_usd: float | None) -> CallCost:
+    return CallCost(call_id, reply.usage, cost_usd, reply.latency_s)

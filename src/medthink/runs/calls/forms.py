@@ -10,13 +10,13 @@ import msgspec
 from medthink.core.errors import DataError, UsageError
 from medthink.core.jsonio import encode_json
 from medthink.models.request import AttemptLog, ImagePart, ModelError, Reply, Request, Usage
-from medthink.runs.calls.answerers import Answerer, Free, ReplayAnswerer, open_model_answerer
-from medthink.runs.calls.asking import Desk, describe_bad_image, encode_images, fill_request
+from medthink.runs.calls.answerers import Answerer, CostsNothing, ReplayAnswerer, open_model_answerer
+from medthink.runs.calls.asking import LedgerCallMaker, describe_bad_image, encode_images, fill_request
 from medthink.runs.manifest import CallTerms
-from medthink.runs.prediction import Spent
+from medthink.runs.prediction import CallCost
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.condition import Condition
-from medthink.workflow.forms import RULES, Fault, FormPrompt
+from medthink.workflow.forms import RULES, FormPrompt, ReplyFault
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
@@ -29,26 +29,26 @@ Read = TypeVar("Read")
 class FormOutcome(msgspec.Struct, Generic[Read], frozen=True, kw_only=True):
     """What was read, or why there is nothing; the model of the last reply, and what the replies cost."""
 
-    result: Read | Fault | Unanswered
+    result: Read | ReplyFault | Unanswered
     model: str
-    spent: tuple[Spent, ...]
+    spent: tuple[CallCost, ...]
 
 
 class FormAsker:
     """Asks one model; `example` has the settings of its calls, `condition` says how images are sent."""
 
-    def __init__(self, desk: Desk[FormPrompt], example: Request, condition: Condition) -> None:
+    def __init__(self, desk: LedgerCallMaker[FormPrompt], example: Request, condition: Condition) -> None:
         self._desk = desk
         self._example = example
         self._condition = condition
 
     async def ask(
-        self, prompt: FormPrompt, read: Callable[[Reply], Read | Fault], *, case_id: int, first_sample: int = 0
+        self, prompt: FormPrompt, read: Callable[[Reply], Read | ReplyFault], *, case_id: int, first_sample: int = 0
     ) -> FormOutcome[Read]:
         """Ask until a reply can be used; the last try's fault is the result where none could."""
-        spent: list[Spent] = []
+        spent: list[CallCost] = []
         asked, model = prompt, ""
-        result: Read | Fault | Unanswered
+        result: Read | ReplyFault | Unanswered
         try:
             images = await self._encode(prompt)
             for attempt in range(MAX_TRIES):
@@ -58,7 +58,7 @@ class FormAsker:
                 spent.append(cost)
                 model = reply.model
                 result = read(reply)
-                if not isinstance(result, Fault):
+                if not isinstance(result, ReplyFault):
                     break
                 asked = prompt.again(result.complaint)
         except Unanswered as stop:
@@ -72,7 +72,7 @@ class FormAsker:
             raise Unanswered("failed", describe_bad_image(error)) from None
 
 
-class RulesAnswerer(Free):
+class RulesAnswerer(CostsNothing):
     """`baseline/rules`: replies what the asker's own rules say, in the same way as a model."""
 
     spec = RULES

@@ -7,31 +7,36 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NamedTuple
 
 from medthink.runs.batches.jobs import Batch, read_unsettled
-from medthink.runs.batches.queue import BatchOffice
-from medthink.runs.batches.run import BatchDesk, take_in_batches, work_by_batches
+from medthink.runs.batches.queue import BatchQueue
+from medthink.runs.batches.run import BatchCallMaker, collect_batches, run_by_batches
 from medthink.runs.calls.answerers import Answerer, ModelAnswerer
-from medthink.runs.calls.asking import Asked, Desk, Pass, Siblings
+from medthink.runs.calls.asking import Asked, LedgerCallMaker, Pass, SharedCalls
 from medthink.runs.calls.budget import Budget, BudgetReached
 from medthink.runs.ledger.ledger import Ledger
 from medthink.runs.manifest import CallTerms
-from medthink.runs.progress import Tracker
+from medthink.runs.progress import ProgressTracker
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
 
 
-class Common(NamedTuple):
+class SweepShared(NamedTuple):
     """What the runs of a sweep share: one budget, and the calls answered by the others."""
 
     budget: Budget
-    siblings: Siblings
+    siblings: SharedCalls
 
 
 class Calls(Generic[Asked]):
     """The desks by model, ready to be asked, and where their calls are recorded."""
 
     def __init__(
-        self, desks: Mapping[str, Desk[Asked]], offices: Sequence[BatchOffice], ledger: Ledger, *, is_patient: bool
+        self,
+        desks: Mapping[str, LedgerCallMaker[Asked]],
+        offices: Sequence[BatchQueue],
+        ledger: Ledger,
+        *,
+        is_patient: bool,
     ) -> None:
         self.desks = desks
         self.ledger = ledger
@@ -59,7 +64,7 @@ class Calls(Generic[Asked]):
         Returns the limit that stopped the last pass early, if any did.
         """
         if self._offices:
-            return await work_by_batches(self._offices, make_pass, is_patient=self._is_patient)
+            return await run_by_batches(self._offices, make_pass, is_patient=self._is_patient)
         return await make_pass()
 
 
@@ -70,9 +75,9 @@ async def open_calls(
     terms: CallTerms,
     *,
     spools: Path,
-    tracker: Tracker,
+    tracker: ProgressTracker,
     transport: "Transport | None" = None,
-    common: Common | None = None,
+    common: SweepShared | None = None,
     is_checked: bool = False,
 ) -> AsyncIterator[Calls[Asked]]:
     """Open desks for the answerers; the batches' files are in `spools`, the ledger's folder is held by the caller.
@@ -83,22 +88,22 @@ async def open_calls(
     set_aside_usd = 0.0
     if terms.cancel_batches or not terms.batch:
         for model in dict.fromkeys(batch.model for batch in read_unsettled(ledger.connection)):
-            set_aside_usd += await take_in_batches(
+            set_aside_usd += await collect_batches(
                 model, ledger, terms, tracker=tracker, folder=spools, transport=transport
             )
-    budget, siblings = common or Common(_open_budget(ledger, terms, set_aside_usd), Siblings())
+    budget, siblings = common or SweepShared(_open_budget(ledger, terms, set_aside_usd), SharedCalls())
     places = asyncio.Semaphore(max(one.concurrency for one in answerers))
-    desks: dict[str, Desk[Asked]] = {}
-    offices: list[BatchOffice] = []
+    desks: dict[str, LedgerCallMaker[Asked]] = {}
+    offices: list[BatchQueue] = []
     try:
         for one in answerers:
             if terms.batch and isinstance(one, ModelAnswerer):
-                office = BatchOffice(one, ledger, budget, tracker=tracker, folder=spools)
+                office = BatchQueue(one, ledger, budget, tracker=tracker, folder=spools)
                 offices.append(office)
-                desks[one.spec] = BatchDesk(office, ledger, tracker=tracker, siblings=siblings)
+                desks[one.spec] = BatchCallMaker(office, ledger, tracker=tracker, siblings=siblings)
             else:
                 is_due = terms.preflight and not is_checked
-                desks[one.spec] = Desk(one, ledger, budget, places, tracker, siblings, preflight=is_due)
+                desks[one.spec] = LedgerCallMaker(one, ledger, budget, places, tracker, siblings, preflight=is_due)
         yield Calls(desks, offices, ledger, is_patient=terms.wait)
     finally:
         for office in offices:

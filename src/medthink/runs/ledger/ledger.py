@@ -20,7 +20,7 @@ from medthink.core.clock import now_utc
 from medthink.core.errors import LedgerError
 from medthink.core.jsonio import encode_json
 from medthink.models.request import Attempt, Reply
-from medthink.runs.ledger.queries import Records, find_uri, open_reader, unreadable
+from medthink.runs.ledger.queries import LedgerQueries, connect_read_only, find_uri, unreadable
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS calls (
@@ -100,14 +100,14 @@ class Call(NamedTuple):
     request: bytes
 
 
-class Settled(NamedTuple):
+class RecordedCall(NamedTuple):
     """The id of a call that was answered, and what it cost in all sessions together."""
 
     id: int
     cost_usd: float | None
 
 
-_Written = dict[str, Settled]
+_Written = dict[str, RecordedCall]
 Linked = TypeVar("Linked", bound=sqlite3.Connection)
 # SQLite accepts no text over a gigabyte; the largest reply allowed grows at most eightfold.
 _MOST_BYTES = 64 * 1024 * 1024
@@ -122,7 +122,7 @@ class _Order(NamedTuple):
     done: "asyncio.Future[_Written] | None" = None
 
 
-class Ledger(Records):
+class Ledger(LedgerQueries):
     """The open ledger of a run; one process at a time writes it.
 
     `places` is how many of the intended calls may be in progress at once, in the order of intents; 0 if unlimited.
@@ -133,7 +133,7 @@ class Ledger(Records):
         uri = path.absolute().as_uri()
         with contextlib.ExitStack() as if_it_fails:
             try:
-                super().__init__(_prepare(open_reader(uri, path), if_it_fails))
+                super().__init__(_prepare(connect_read_only(uri, path), if_it_fails))
                 self._reader.executescript(_SCHEMA)
                 self._close_open_calls()
                 # Stored for the next session in case this one dies.
@@ -158,7 +158,7 @@ class Ledger(Records):
         row = (key, attempt.number, attempt.endpoint, attempt.outcome, int(attempt.is_sent), attempt.latency_s)
         self._gather(_Order("attempt", encode_json(row)))
 
-    async def settle(self, key: str, reply: Reply, *, cost_usd: float | None) -> Settled:
+    async def settle(self, key: str, reply: Reply, *, cost_usd: float | None) -> RecordedCall:
         """Commit the reply and what it cost."""
         written = await self._commit("reply", key, msgspec.json.encode(reply).decode(), cost_usd, now_utc())
         return written[key]
@@ -282,7 +282,7 @@ def _write_together(connection: sqlite3.Connection, orders: list[_Order]) -> _Wr
             written = {kind: _write_rows(connection, kind, rows[kind]) for kind in _STATEMENTS if kind in rows}
     except sqlite3.Error as error:
         return error
-    return {key: Settled(call_id, cost_usd) for key, call_id, cost_usd in written.get("reply", [])}
+    return {key: RecordedCall(call_id, cost_usd) for key, call_id, cost_usd in written.get("reply", [])}
 
 
 def _write_rows(connection: sqlite3.Connection, kind: _Kind, rows: list[bytes]) -> list[tuple[Any, ...]]:

@@ -17,11 +17,11 @@ from medthink.core.errors import LedgerError
 
 _LOCK = ".lock"
 _HAS_LOCKS = find_spec("fcntl") is not None
-# `is_held` takes the lock for a few microseconds: a run starting at that moment tries again.
+# `is_locked` takes the lock for a few microseconds: a run starting at that moment tries again.
 _TRIES, _PAUSE_S = 5, 0.02
 
 
-def is_held(folder: Path) -> bool:
+def is_locked(folder: Path) -> bool:
     """Whether a process is working on the run; nothing is written. False if the system has no locks."""
     if not _HAS_LOCKS:
         return False
@@ -43,7 +43,7 @@ def is_held(folder: Path) -> bool:
 
 
 @contextmanager
-def hold(folder: Path) -> Iterator[None]:
+def lock_run(folder: Path) -> Iterator[None]:
     """Hold the run's lock, or raise LedgerError naming who has it."""
     if not _HAS_LOCKS:
         logging.getLogger("medthink").warning(

@@ -12,7 +12,7 @@ import msgspec
 from medthink.core.errors import LedgerError
 from medthink.models.prices import estimate_text_tokens
 from medthink.models.request import UNSEEN, Reply, Usage
-from medthink.runs.ledger.lock import is_held
+from medthink.runs.ledger.lock import is_locked
 from medthink.runs.prediction import Prediction
 
 Kind = TypeVar("Kind")
@@ -24,7 +24,7 @@ _PASSING = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_IOERR", "SQLITE_CANTOPEN", "
 _RIGHTS = "check the disk and the file's permissions, or copy the run to a writable folder"
 
 
-class Reader(sqlite3.Connection):
+class LedgerConnection(sqlite3.Connection):
     """A connection whose queries raise LedgerError, with the ledger's name, if SQLite cannot answer them."""
 
     file = Path()
@@ -85,9 +85,9 @@ class _Answer(sqlite3.Cursor):
         return list(self)
 
 
-def open_reader(uri: str, file: Path) -> Reader:
+def connect_read_only(uri: str, file: Path) -> LedgerConnection:
     """A read connection by SQLite URI; `file` is the name used in errors."""
-    reader = sqlite3.connect(uri, uri=True, check_same_thread=False, timeout=30, factory=Reader)
+    reader = sqlite3.connect(uri, uri=True, check_same_thread=False, timeout=30, factory=LedgerConnection)
     reader.file = file
     return reader
 
@@ -133,14 +133,14 @@ class Totals(NamedTuple):
         return self.unseen_replies + (0 if is_running else self.under_way)
 
 
-class Paid(NamedTuple):
+class PaidTotals(NamedTuple):
     """How many calls were made, including repeats, and what they cost; None if a price is unknown."""
 
     calls: int
     cost_usd: float | None
 
 
-class Finished(NamedTuple):
+class FinishedEarlier(NamedTuple):
     """A call that was made and answered earlier."""
 
     id: int
@@ -194,7 +194,7 @@ def find_uri(run: Path, ledger: str = LEDGER) -> str:
     if log.exists() and log.stat().st_size:
         uris = [uri]
     else:
-        uris = [uri, still] if is_held(run) else [still, uri]
+        uris = [uri, still] if is_locked(run) else [still, uri]
     problems = []
     for one in uris:
         problem = _try_reading(one, path)
@@ -205,7 +205,7 @@ def find_uri(run: Path, ledger: str = LEDGER) -> str:
 
 
 def _try_reading(uri: str, path: Path) -> LedgerError | None:
-    with contextlib.closing(open_reader(uri, path)) as reader:
+    with contextlib.closing(connect_read_only(uri, path)) as reader:
         try:
             reader.execute("SELECT count(*) FROM (SELECT 1 FROM calls LIMIT 1)").fetchone()
         except LedgerError as error:
@@ -213,23 +213,23 @@ def _try_reading(uri: str, path: Path) -> LedgerError | None:
     return None
 
 
-class Records:
+class LedgerQueries:
     """Queries on a ledger."""
 
-    def __init__(self, reader: Reader) -> None:
+    def __init__(self, reader: LedgerConnection) -> None:
         self._reader = reader
 
     @classmethod
-    def open(cls, run: Path, ledger: str = LEDGER) -> "Records":
+    def open(cls, run: Path, ledger: str = LEDGER) -> "LedgerQueries":
         """The ledger of a run's folder, read-only."""
-        return cls(open_reader(find_uri(run, ledger), run / ledger))
+        return cls(connect_read_only(find_uri(run, ledger), run / ledger))
 
     def close(self) -> None:
         """Close the file."""
         self._reader.close()
 
     @property
-    def connection(self) -> Reader:
+    def connection(self) -> LedgerConnection:
         """The open connection, for other tables in the file."""
         return self._reader
 
@@ -237,12 +237,12 @@ class Records:
         """The calls waiting in a batch at a provider."""
         return {key for (key,) in self._reader.execute("SELECT key FROM calls WHERE state = 'queued'")}
 
-    def finished(self, key: str) -> Finished | None:
+    def finished(self, key: str) -> FinishedEarlier | None:
         """The call's outcome, if it was answered before."""
         row = self._reader.execute(
             "SELECT id, reply, cost_usd FROM calls WHERE key = ? AND state = 'done'", (key,)
         ).fetchone()
-        return None if row is None else Finished(row[0], self._reader.decode(row[1], Reply), row[2])
+        return None if row is None else FinishedEarlier(row[0], self._reader.decode(row[1], Reply), row[2])
 
     def replay(self, asked: str) -> Reply | None:
         """The reply to exactly this request, for any case."""
@@ -264,14 +264,14 @@ class Records:
         under_way = min(calls.get("open", 0), self.places() or sys.maxsize)  # the others waited for a place
         return Totals(calls, max(made, sum(calls.values())), sent, unseen, None if unpriced else cost, under_way)
 
-    def paid(self) -> Paid:
+    def paid(self) -> PaidTotals:
         """The calls made for this run and their cost, without those reused from another."""
         own = "key NOT IN (SELECT call_key FROM attempts WHERE outcome = 'shared')"
         calls, cost, unpriced = self._reader.execute(
             f"SELECT count(*), ifnull(sum(cost_usd), 0), count(*) - count(cost_usd) FROM calls WHERE {own}"
         ).fetchone()
         made = "SELECT count(*) FROM attempts WHERE number <= 1 AND outcome <> 'shared'"
-        return Paid(max(calls, self._reader.execute(made).fetchone()[0]), None if unpriced else cost)
+        return PaidTotals(max(calls, self._reader.execute(made).fetchone()[0]), None if unpriced else cost)
 
     def unseen_cases(self) -> frozenset[int]:
         """The cases with a reply that never arrived and may have been billed."""
@@ -407,18 +407,18 @@ class Records:
 LEAST_IMAGE_TOKENS = 64
 
 
-class ImageDoubts(NamedTuple):
+class ImageTokenWarnings(NamedTuple):
     """Among replies with token counts to calls with images, those with too few input tokens."""
 
     replies: int
     doubtful: int
 
 
-def count_image_doubts(records: Records) -> ImageDoubts:
+def count_image_warnings(records: LedgerQueries) -> ImageTokenWarnings:
     """Check every answered call with images."""
     replies = doubtful = 0
     for call in records.calls_with_images():
         replies += 1
         text_tokens = sum(map(estimate_text_tokens, call.texts))
         doubtful += call.input_tokens < text_tokens + LEAST_IMAGE_TOKENS * call.images
-    return ImageDoubts(replies, doubtful)
+    return ImageTokenWarnings(replies, doubtful)

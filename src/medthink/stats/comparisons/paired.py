@@ -27,7 +27,7 @@ class McNemar(msgspec.Struct, frozen=True, kw_only=True):
         return (self.only_a + self.only_b) / self.n if self.n else 0.0
 
 
-class SignFlip(msgspec.Struct, frozen=True, kw_only=True):
+class SignFlipTest(msgspec.Struct, frozen=True, kw_only=True):
     """Sign-flip test: two-sided p-value, over all flips (`exact`) or a random draw of them."""
 
     p_value: float
@@ -96,7 +96,7 @@ def sign_flip_test(
     rng: np.random.Generator,
     clusters: npt.ArrayLike | None = None,
     flips: int = 10_000,
-) -> SignFlip:
+) -> SignFlipTest:
     """Test that a and b differ only by chance, by exchanging them within whole clusters.
 
     Under the null each cluster's summed difference is as likely to have the other sign. p is the share
@@ -112,9 +112,9 @@ def sign_flip_test(
     if 2 ** len(sizes) <= flips:
         totals = _all_flips(sizes)
         p_value = float((np.abs(totals) >= observed).mean())
-        return SignFlip(p_value=p_value, clusters=len(sums), flips=len(totals), method="exact")
+        return SignFlipTest(p_value=p_value, clusters=len(sums), flips=len(totals), method="exact")
     extreme = _count_extreme(sizes, observed, flips=flips, rng=rng)
-    return SignFlip(p_value=(1 + extreme) / (1 + flips), clusters=len(sums), flips=flips, method="random")
+    return SignFlipTest(p_value=(1 + extreme) / (1 + flips), clusters=len(sums), flips=flips, method="random")
 
 
 def _all_flips(sizes: Floats) -> Floats:

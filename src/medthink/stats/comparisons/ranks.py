@@ -64,7 +64,7 @@ def tiers_of(apart: Bools, order: Sequence[int]) -> dict[int, int]:
     return tiers
 
 
-def groups_of(apart: Bools, order: Sequence[int]) -> dict[int, int]:
+def tie_groups(apart: Bools, order: Sequence[int]) -> dict[int, int]:
     """Groups for a table in the `order` of the runs: each begins with the next run that is `apart` from the last start.
 
     No run of a group is apart from its first run. Runs of two groups may still not be apart.
@@ -245,7 +245,7 @@ def _ranked_runs(means: Floats, separated: Bools, *, level: float, is_binary: bo
     """`separated[a, b]`: a is shown to be better than b."""
     order = [int(i) for i in np.lexsort([np.arange(len(means)), -means.mean(axis=1)])]
     apart = separated | separated.T
-    letters, tiers, groups = letter_display(apart, order), tiers_of(apart, order), groups_of(apart, order)
+    letters, tiers, groups = letter_display(apart, order), tiers_of(apart, order), tie_groups(apart, order)
     return tuple(
         RankedRun(
             run=i,

@@ -28,7 +28,7 @@ def agreement_weights(k: int, weighting: Weighting) -> Floats:
     return 1 - (distance if weighting == "linear" else distance**2)
 
 
-def as_value(coefficient: Floats) -> float | None:
+def value_or_none(coefficient: Floats) -> float | None:
     """One coefficient as a plain number, None where it is undefined."""
     return None if np.isnan(coefficient) else float(coefficient)
 
@@ -211,7 +211,7 @@ def cohen_kappa(table: npt.ArrayLike, *, weighting: Weighting = "identity") -> f
     rater used one category only: κ is then 0/0, or 0 whatever the agreement, and says nothing (scikit-learn
     gives NaN and 0). Rivals: Scott's π and Krippendorff's α pool the shares of both raters.
     """
-    return as_value(kappas(np.asarray(table, dtype=np.float64), weighting))
+    return value_or_none(kappas(np.asarray(table, dtype=np.float64), weighting))
 
 
 def gwet_ac(table: npt.ArrayLike, *, weighting: Weighting = "identity") -> float | None:
@@ -220,7 +220,7 @@ def gwet_ac(table: npt.ArrayLike, *, weighting: Weighting = "identity") -> float
     Chance is Σπ(1 − π)/(K − 1), times the mean weight for AC2, with π the shares of both raters together
     (Gwet 2008). K is the number of categories offered, used or not. None for fewer than two.
     """
-    return as_value(gwets_of_tables(np.asarray(table, dtype=np.float64), weighting))
+    return value_or_none(gwets_of_tables(np.asarray(table, dtype=np.float64), weighting))
 
 
 def kappa_caution(table: npt.ArrayLike) -> KappaCaution | None:
@@ -252,7 +252,7 @@ def _cell_indicators(first: Ints, second: Ints, k: int) -> Floats:
     return indicators
 
 
-def agreement(
+def rater_agreement(
     a: LabelColumn,
     b: LabelColumn,
     *,

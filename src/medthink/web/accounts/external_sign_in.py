@@ -13,28 +13,28 @@ from medthink.accounts.account import Account, NewAccount, add_account
 from medthink.accounts.identity_providers import (
     Identity,
     IdentityProvider,
-    begin_flow,
+    complete_sign_in,
     find_by_identity,
-    finish_flow,
-    held_identity,
-    hold_identity,
     link_identity,
+    pending_identity,
+    save_pending_identity,
+    start_sign_in,
 )
-from medthink.accounts.invitations import accept
+from medthink.accounts.invitations import accept_invitation
 from medthink.core.errors import Declined, MedThinkError, UsageError
 from medthink.web.accounts.sign_in import (
     Filled,
     NameForm,
     SignUpPage,
     admit_sign_up,
-    again,
+    error_sentence,
+    form_again,
     let_in,
     local_path,
     open_invitation,
     sign_in_page,
     sign_up_page,
     site_address,
-    tell,
 )
 from medthink.web.app.access import Asked, caller_of, needs
 from medthink.web.app.application import Feature, html
@@ -46,26 +46,26 @@ _INVITATION = "invitation/"
 
 
 @get("/sign-in/{provider:str}", guards=[needs("visitor")], sync_to_thread=True)
-def leave(provider: FromPath[str], request: Asked, app: GivenApp) -> Response[Any]:
+def redirect_to_provider(provider: FromPath[str], request: Asked, app: GivenApp) -> Response[Any]:
     """Redirect the browser to the provider; a cookie identifies the attempt."""
     asked = request.query_params
     detail = {"next": local_path(asked.get("next", "/")), "from": asked.get("from", "")[:200]}
     try:
-        begun = begin_flow(
+        begun = start_sign_in(
             app.store,
             _provider(app, provider),
             callback=_callback(app, request, provider),
             detail=detail,
         )
     except MedThinkError as error:
-        return html(sign_in_page(app, next=detail["next"], problem=tell(error)), status=502)
+        return html(sign_in_page(app, next=detail["next"], problem=error_sentence(error)), status=502)
     answer = Redirect(begun.address, status_code=303)
     answer.set_cookie(_flow_cookie(app, begun.state))
     return answer
 
 
 @get("/sign-in/{provider:str}/back", guards=[needs("visitor")], sync_to_thread=True)
-def come_back(provider: FromPath[str], request: Asked, app: GivenApp) -> Response[Any]:
+def provider_callback(provider: FromPath[str], request: Asked, app: GivenApp) -> Response[Any]:
     """Handle the provider's answer: sign in, link an account, or offer to create one."""
     asked = request.query_params
     try:
@@ -74,7 +74,7 @@ def come_back(provider: FromPath[str], request: Asked, app: GivenApp) -> Respons
             raise UsageError("this sign-in was started in another browser", remedy="start again")
         if asked.get("error"):
             raise Declined(f"{provider} did not sign you in", remedy="try again, or sign in in another way")
-        identity, detail = finish_flow(
+        identity, detail = complete_sign_in(
             app.store,
             _provider(app, provider),
             callback=_callback(app, request, provider),
@@ -82,7 +82,7 @@ def come_back(provider: FromPath[str], request: Asked, app: GivenApp) -> Respons
             code=asked.get("code", ""),
         )
     except MedThinkError as error:
-        return html(sign_in_page(app, next="/", problem=tell(error)), status=422)
+        return html(sign_in_page(app, next="/", problem=error_sentence(error)), status=422)
     return _admit(app, request, identity, detail)
 
 
@@ -99,18 +99,18 @@ def _admit(app: ServeApp, request: Asked, identity: Identity, detail: dict[str, 
         said = "You have no account here yet. Accounts are by invitation only."
         return html(sign_in_page(app, next=detail["next"], problem=said), status=403)
     answer = Redirect("/welcome", status_code=303)
-    answer.set_cookie(_flow_cookie(app, hold_identity(app.store, identity, detail["from"])))
+    answer.set_cookie(_flow_cookie(app, save_pending_identity(app.store, identity, detail["from"])))
     return answer
 
 
 @get("/welcome", guards=[needs("visitor")], sync_to_thread=True)
-def show_welcome(request: Asked, app: GivenApp) -> Response[str]:
+def show_confirmed_sign_up(request: Asked, app: GivenApp) -> Response[str]:
     """Ask a confirmed person for the account's name."""
     return html(sign_up_page(app, _welcome_page(app, request)))
 
 
 @post("/welcome", guards=[needs("visitor")], sync_to_thread=True)
-def welcome(request: Asked, app: GivenApp, data: Filled) -> Response[Any]:
+def create_confirmed_account(request: Asked, app: GivenApp, data: Filled) -> Response[Any]:
     """Create the account of a confirmed person."""
     page = _welcome_page(app, request)
     identity, origin = _held(app, request)
@@ -118,7 +118,7 @@ def welcome(request: Asked, app: GivenApp, data: Filled) -> Response[Any]:
         admit_sign_up(app.store, request)
         account = _make_account(app, data, origin)
     except MedThinkError as error:
-        return html(sign_up_page(app, again(page, data, error)), status=422)
+        return html(sign_up_page(app, form_again(page, data, error)), status=422)
     link_identity(app.store, account, identity)
     return let_in(app, account, "/account")
 
@@ -126,7 +126,7 @@ def welcome(request: Asked, app: GivenApp, data: Filled) -> Response[Any]:
 def _make_account(app: ServeApp, data: NameForm, origin: str) -> Account:
     new = NewAccount(name=data.name, shown_name=data.shown_name, team=data.team, roles=("submitter",))
     if origin.startswith(_INVITATION):
-        return accept(app.store, origin.removeprefix(_INVITATION), new)
+        return accept_invitation(app.store, origin.removeprefix(_INVITATION), new)
     if app.settings.sign_up != "open":
         raise Declined("accounts are by invitation only", remedy="ask the maintainers for one")
     if not data.team.strip():
@@ -146,7 +146,7 @@ def _welcome_page(app: ServeApp, request: Asked) -> SignUpPage:
 
 
 def _held(app: ServeApp, request: Asked) -> tuple[Identity, str]:
-    found = held_identity(app.store, request.cookies.get(FLOW_COOKIE, ""))
+    found = pending_identity(app.store, request.cookies.get(FLOW_COOKIE, ""))
     if found is None:
         raise NotFoundException(detail="This took too long. Sign in again.")
     return found
@@ -181,4 +181,6 @@ def _flow_cookie(app: ServeApp, value: str) -> Cookie:
     )
 
 
-vouching_feature = Feature(routes=[leave, come_back, show_welcome, welcome])
+vouching_feature = Feature(
+    routes=[redirect_to_provider, provider_callback, show_confirmed_sign_up, create_confirmed_account]
+)

@@ -12,7 +12,14 @@ from medthink.accounts.account import Account, check_password, set_password
 from medthink.accounts.roles import SCOPES
 from medthink.accounts.sessions import end_sessions, list_tokens, make_token, revoke_token
 from medthink.core.errors import Declined, MedThinkError
-from medthink.web.accounts.sign_in import AccountPage, let_in, provider_choices, role_choices, scope_choices, tell
+from medthink.web.accounts.sign_in import (
+    AccountPage,
+    error_sentence,
+    let_in,
+    provider_choices,
+    role_choices,
+    scope_choices,
+)
 from medthink.web.app.access import Asked, RowNumber, account_of, needs
 from medthink.web.app.application import Feature, html
 from medthink.web.app.rendering import render
@@ -56,7 +63,7 @@ def change_password(request: Asked, app: GivenApp, data: URLEncodedBody[Password
             raise Declined("the old password is wrong", remedy="type the one you sign in with")
         set_password(app.store, account, data.password, actor=account.name)
     except MedThinkError as error:
-        return _show(app, account, problem=tell(error), status=422)
+        return _show(app, account, problem=error_sentence(error), status=422)
     return let_in(app, account, "/account")
 
 
@@ -69,7 +76,7 @@ def add_token(request: Asked, app: GivenApp, data: URLEncodedBody[TokenForm]) ->
     try:
         made = make_token(app.store, account, data.label, scopes, days=_number(data.days))
     except MedThinkError as error:
-        return _show(app, account, problem=tell(error), status=422)
+        return _show(app, account, problem=error_sentence(error), status=422)
     return _show(app, account, new_token=made)
 
 

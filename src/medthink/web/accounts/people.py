@@ -11,7 +11,7 @@ from medthink.accounts.invitations import invite, list_invitations, revoke_invit
 from medthink.accounts.roles import ROLES, GivenRole
 from medthink.core.errors import Declined, MedThinkError
 from medthink.web.accounts.own_account import Ticked, listed
-from medthink.web.accounts.sign_in import PeoplePage, PersonLine, invitation_link, role_choices, tell
+from medthink.web.accounts.sign_in import PeoplePage, PersonLine, error_sentence, invitation_link, role_choices
 from medthink.web.app.access import Asked, RowNumber, account_of, needs
 from medthink.web.app.application import Feature, html
 from medthink.web.app.rendering import render
@@ -54,7 +54,7 @@ def invite_person(request: Asked, app: GivenApp, data: URLEncodedBody[InviteForm
             app.store, roles, actor=account_of(request).name, team=data.team, about=data.note.strip()
         )  # fmt: skip
     except MedThinkError as error:
-        return _show(app, problem=tell(error), status=422)
+        return _show(app, problem=error_sentence(error), status=422)
     return _show(app, new_link=invitation_link(app, request, secret))
 
 
@@ -69,7 +69,7 @@ def change_roles(
     try:
         set_roles(app.store, _find(app, number), _roles(data), actor=account_of(request).name)
     except Declined as error:
-        return _show(app, problem=tell(error), status=422)
+        return _show(app, problem=error_sentence(error), status=422)
     return Redirect("/people", status_code=303)
 
 
@@ -84,7 +84,7 @@ def open_or_close(
     try:
         set_disabled(app.store, _find(app, number), is_disabled=data.open != "yes", actor=account_of(request).name)
     except Declined as error:
-        return _show(app, problem=tell(error), status=422)
+        return _show(app, problem=error_sentence(error), status=422)
     return Redirect("/people", status_code=303)
 
 

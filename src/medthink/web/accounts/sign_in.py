@@ -11,20 +11,20 @@ from litestar.params import FromPath, URLEncodedBody
 from litestar.response import Redirect, Response
 
 from medthink.accounts.account import Account, NewAccount, add_account, check_password
-from medthink.accounts.invitations import Invitation, accept, enter, find_invitation
+from medthink.accounts.invitations import Invitation, accept_invitation, accept_personal_link, find_invitation
 from medthink.accounts.roles import MEANINGS, ROLES, SCOPE_MEANINGS, SCOPES
 from medthink.accounts.sessions import (
     LONGEST_S,
     ApiToken,
     TooManyAttempts,
-    admit_sign_in,
     begin_session,
     count_attempt,
     end_session,
     forget_attempts,
+    limit_sign_in,
 )
 from medthink.core.errors import Declined, MedThinkError
-from medthink.store.engine import BoardStore
+from medthink.store.engine import Store
 from medthink.web.app.access import COOKIE, SECURE_COOKIE, Asked, caller_of, needs
 from medthink.web.app.application import Feature, html
 from medthink.web.app.rendering import render
@@ -65,7 +65,7 @@ class SignUpPage(msgspec.Struct, frozen=True, kw_only=True):
     providers: tuple[FormChoice, ...] = ()
 
 
-class EnterPage(msgspec.Struct, frozen=True, kw_only=True):
+class PersonalLinkPage(msgspec.Struct, frozen=True, kw_only=True):
     """A personal link: one button, so that a program that follows links does not sign in."""
 
     action: str
@@ -208,9 +208,9 @@ def sign_in(request: Asked, app: GivenApp, data: Filled) -> Response[Any]:
     """Sign in by name and password."""
     address = request.client.host if request.client else ""
     try:
-        admit_sign_in(app.store, data.name, address)
+        limit_sign_in(app.store, data.name, address)
     except TooManyAttempts as error:
-        page = sign_in_page(app, next=data.next, name=data.name, problem=tell(error))
+        page = sign_in_page(app, next=data.next, name=data.name, problem=error_sentence(error))
         answer = html(page, status=429)
         answer.set_header("Retry-After", str(error.wait_s))
         return answer
@@ -252,7 +252,7 @@ def sign_up(request: Asked, app: GivenApp, data: Filled) -> Response[Any]:
             raise Declined("a team is needed", remedy="submissions are listed under its name")
         account = add_account(app.store, new, actor=data.name[:100], is_team_new=True)
     except MedThinkError as error:
-        return html(sign_up_page(app, again(page, data, error)), status=422)
+        return html(sign_up_page(app, form_again(page, data, error)), status=422)
     return let_in(app, account, _WELCOME)
 
 
@@ -261,7 +261,7 @@ def show_invitation(secret: FromPath[str], app: GivenApp) -> Response[str]:
     """The page of an invitation."""
     found = open_invitation(app, secret)
     if found.is_personal:
-        page = EnterPage(action=f"invitation/{secret}", shown_name=found.note, expires_at=found.expires_at[:10])
+        page = PersonalLinkPage(action=f"invitation/{secret}", shown_name=found.note, expires_at=found.expires_at[:10])
         return html(render("enter.html", page, app.site))
     return html(sign_up_page(app, _invited_page(app, found, secret)))
 
@@ -271,19 +271,19 @@ def take_invitation(secret: FromPath[str], app: GivenApp, data: Filled) -> Respo
     """Sign in by a personal link, or create the invited account."""
     found = open_invitation(app, secret)
     if found.is_personal:
-        account = enter(app.store, secret)
+        account = accept_personal_link(app.store, secret)
         if account is None:
             raise NotFoundException(detail="This account is closed.")
         return let_in(app, account, "/")
     new = NewAccount(name=data.name, shown_name=data.shown_name, team=data.team, password=data.password, roles=())
     try:
-        account = accept(app.store, secret, new)
+        account = accept_invitation(app.store, secret, new)
     except MedThinkError as error:
-        return html(sign_up_page(app, again(_invited_page(app, found, secret), data, error)), status=422)
+        return html(sign_up_page(app, form_again(_invited_page(app, found, secret), data, error)), status=422)
     return let_in(app, account, _WELCOME)
 
 
-def admit_sign_up(store: BoardStore, request: Asked) -> None:
+def admit_sign_up(store: Store, request: Asked) -> None:
     """Limit the number of new accounts per address."""
     address = request.client.host if request.client else ""
     if not count_attempt(store, f"sign-up/{address}", _MOST_SIGN_UPS):
@@ -312,19 +312,19 @@ def _invited_page(app: ServeApp, found: Invitation, secret: str) -> SignUpPage:
     )
 
 
-def again(page: SignUpPage, data: NameForm, error: MedThinkError) -> SignUpPage:
+def form_again(page: SignUpPage, data: NameForm, error: MedThinkError) -> SignUpPage:
     """The page as filled in, with the error."""
     return msgspec.structs.replace(
-        page, name=data.name, shown_name=data.shown_name, team=data.team, problem=tell(error)
+        page, name=data.name, shown_name=data.shown_name, team=data.team, problem=error_sentence(error)
     )
 
 
-def tell(error: MedThinkError) -> str:
+def error_sentence(error: MedThinkError) -> str:
     """An error as one sentence of a page."""
     said = f"{error.problem}: {error.remedy}" if error.remedy else error.problem
     return f"{said[:1].upper()}{said[1:]}."
 
 
-entrance_feature = Feature(
+sign_in_feature = Feature(
     routes=[show_sign_in, sign_in, sign_out, show_sign_up, sign_up, show_invitation, take_invitation]
 )

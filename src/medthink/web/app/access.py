@@ -32,7 +32,7 @@ from litestar.types import ASGIApp, Receive, Scope, Send
 from medthink.accounts.account import Account
 from medthink.accounts.roles import Role, TokenScope
 from medthink.accounts.sessions import find_session, find_token
-from medthink.store.engine import BoardStore
+from medthink.store.engine import Store
 
 
 class WebCaller(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,7 +145,7 @@ COOKIE, SECURE_COOKIE = "medthink_session", "__Host-medthink_session"
 class Identify:
     """An application that identifies the caller by session cookie or API token; an invalid token is refused at once."""
 
-    def __init__(self, app: ASGIApp, store: BoardStore) -> None:
+    def __init__(self, app: ASGIApp, store: Store) -> None:
         self._app = app
         self._store = store
 

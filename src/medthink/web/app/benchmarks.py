@@ -18,7 +18,7 @@ _ID_LENGTH = 24
 _CODE_LENGTH = 12
 
 
-class OpenBenchmark:
+class LoadedSplit:
     """A split with its cases in memory, and its images by opaque ids."""
 
     def __init__(self, place: Path, split: str) -> None:
@@ -79,25 +79,25 @@ class OpenBenchmark:
         return self._ids[image.path]
 
 
-class Library:
+class BenchmarkCache:
     """Benchmarks by path and split; `data` replaces all paths if they have moved."""
 
     def __init__(self, data: Path | None = None) -> None:
         self._data = data
-        self._opened: dict[tuple[Path, str], OpenBenchmark | str] = {}
+        self._opened: dict[tuple[Path, str], LoadedSplit | str] = {}
         self._lock = threading.Lock()
 
-    def find(self, manifest: Manifest) -> OpenBenchmark | str:
+    def find(self, manifest: Manifest) -> LoadedSplit | str:
         """The split of a run, or why it cannot be shown."""
         place = self._data or Path(manifest.benchmark)
         found = self._open(place, manifest.selection.split)
-        if isinstance(found, OpenBenchmark) and found.text_fingerprint != manifest.text_fingerprint:
+        if isinstance(found, LoadedSplit) and found.text_fingerprint != manifest.text_fingerprint:
             return (
                 f"{place} has changed since the run was made, or is another benchmark. Give the right one with --data."
             )
         return found
 
-    def open(self, place: Path, split: str) -> OpenBenchmark:
+    def open(self, place: Path, split: str) -> LoadedSplit:
         """A split by name, or UsageError."""
         found = self._open(place, split)
         if isinstance(found, str):
@@ -107,20 +107,20 @@ class Library:
     def image(self, image_id: str) -> Image | None:
         """The image with this id, of any split that is open."""
         with self._lock:
-            opened = [one for one in self._opened.values() if isinstance(one, OpenBenchmark)]
+            opened = [one for one in self._opened.values() if isinstance(one, LoadedSplit)]
         return next((image for one in opened if (image := one.image(image_id))), None)
 
-    def _open(self, place: Path, split: str) -> OpenBenchmark | str:
+    def _open(self, place: Path, split: str) -> LoadedSplit | str:
         with self._lock:
             if (place, split) not in self._opened:
                 self._opened[place, split] = _try_opening(place, split)
             return self._opened[place, split]
 
 
-def _try_opening(place: Path, split: str) -> OpenBenchmark | str:
+def _try_opening(place: Path, split: str) -> LoadedSplit | str:
     if not place.exists():
         return f"The benchmark is no longer at {place}. Give its path with --data."
     try:
-        return OpenBenchmark(place, split)
+        return LoadedSplit(place, split)
     except MedThinkError as error:
         return f"The benchmark cannot be read: {error}"

@@ -24,7 +24,7 @@ class Tick(msgspec.Struct, frozen=True):
     words: str
 
 
-class IntervalMark(msgspec.Struct, frozen=True, kw_only=True):
+class IntervalPosition(msgspec.Struct, frozen=True, kw_only=True):
     """A value with its interval on an axis, and the rival's position, if any."""
 
     dot: float
@@ -52,13 +52,13 @@ class ShareAxis(msgspec.Struct, frozen=True, kw_only=True):
         first = -(-round(self.low * 100) // step) * step
         return tuple(Tick(self.x(at / 100), str(at)) for at in range(first, round(self.high * 100) + 1, step))
 
-    def place(self, value: Measured, rival: Measured | None = None) -> IntervalMark | None:
+    def place(self, value: Measured, rival: Measured | None = None) -> IntervalPosition | None:
         """A value on this axis; None where there is none."""
         if value.value is None:
             return None
         low, high = ends_of(value) or (value.value, value.value)
         tick = None if rival is None or rival.value is None else self.x(rival.value)
-        return IntervalMark(dot=self.x(value.value), low=self.x(low), high=self.x(high), tick=tick)
+        return IntervalPosition(dot=self.x(value.value), low=self.x(low), high=self.x(high), tick=tick)
 
 
 def fit_axis(shown: Iterable[Measured], width: int) -> ShareAxis:
@@ -81,7 +81,7 @@ _LETTER_WIDTH = 6.6
 _LINE_HEIGHT = 14
 
 
-class DrawnLine(msgspec.Struct, frozen=True):
+class ChartLine(msgspec.Struct, frozen=True):
     """A line between two points; `look` are its style classes."""
 
     x1: float
@@ -91,14 +91,14 @@ class DrawnLine(msgspec.Struct, frozen=True):
     look: str
 
 
-class DrawnPath(msgspec.Struct, frozen=True):
+class ChartPath(msgspec.Struct, frozen=True):
     """An SVG path made only of numbers."""
 
     d: str
     look: str
 
 
-class DrawnMark(msgspec.Struct, frozen=True):
+class ChartMarker(msgspec.Struct, frozen=True):
     """A dot, square, triangle, diamond, ring or cross."""
 
     x: float
@@ -108,7 +108,7 @@ class DrawnMark(msgspec.Struct, frozen=True):
     size: float = 5.0
 
 
-class DrawnWords(msgspec.Struct, frozen=True):
+class ChartLabel(msgspec.Struct, frozen=True):
     """A text label."""
 
     x: float
@@ -123,10 +123,10 @@ class Chart(msgspec.Struct, frozen=True, kw_only=True):
     width: int
     height: int
     name: str
-    lines: tuple[DrawnLine, ...] = ()
-    paths: tuple[DrawnPath, ...] = ()
-    marks: tuple[DrawnMark, ...] = ()
-    words: tuple[DrawnWords, ...] = ()
+    lines: tuple[ChartLine, ...] = ()
+    paths: tuple[ChartPath, ...] = ()
+    marks: tuple[ChartMarker, ...] = ()
+    words: tuple[ChartLabel, ...] = ()
 
 
 class BoardFigure(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,7 +141,7 @@ class BoardFigure(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[tuple[str, ...], ...]
 
 
-class Box(NamedTuple):
+class PlotBox(NamedTuple):
     """The plotting area of a chart."""
 
     left: float
@@ -158,10 +158,10 @@ class Box(NamedTuple):
         return round(self.bottom - share * (self.bottom - self.top), 1)
 
 
-class MarkNames:
+class MarkerLabels:
     """Labels next to marks: each is placed where it fits without overlap, or left out."""
 
-    def __init__(self, box: Box) -> None:
+    def __init__(self, box: PlotBox) -> None:
         self._box = box
         self._taken: list[tuple[float, float, float, float]] = []
 
@@ -169,7 +169,7 @@ class MarkNames:
         """Keep a mark free."""
         self._taken.append((x - size, y - size, x + size, y + size))
 
-    def put(self, x: float, y: float, words: str) -> DrawnWords | None:
+    def put(self, x: float, y: float, words: str) -> ChartLabel | None:
         """The label next to a mark, or None if there is no room."""
         width = len(words) * _LETTER_WIDTH
         for look, dx, dy in (
@@ -184,7 +184,7 @@ class MarkNames:
             area = (left, y + dy - _LINE_HEIGHT + 3, left + width, y + dy + 3)
             if self._is_free(area):
                 self._taken.append(area)
-                return DrawnWords(round(x + dx, 1), round(y + dy, 1), words, f"{look} on".strip())
+                return ChartLabel(round(x + dx, 1), round(y + dy, 1), words, f"{look} on".strip())
         return None
 
     def _is_free(self, area: tuple[float, float, float, float]) -> bool:
@@ -221,10 +221,10 @@ class AcrossScale(NamedTuple):
     ticks: list[tuple[float, str]]
 
 
-class Field(NamedTuple):
+class PlotArea(NamedTuple):
     """The plotting area: a box with accuracy vertically and a scale horizontally."""
 
-    box: Box
+    box: PlotBox
     up: ShareAxis
     across: AcrossScale
 
@@ -237,30 +237,30 @@ class Field(NamedTuple):
         inside = min(max(share, self.up.low), self.up.high)
         return self.box.y((inside - self.up.low) / (self.up.high - self.up.low))
 
-    def whisker(self, x: float, run: PlottedRun, hue: int) -> list[DrawnLine]:
+    def whisker(self, x: float, run: PlottedRun, hue: int) -> list[ChartLine]:
         """The vertical interval of an accuracy."""
         if run.ends is None:
             return []
         low, high = run.ends
-        return [DrawnLine(x, self.height(low), x, self.height(high), f"whisker thin t{hue}")]
+        return [ChartLine(x, self.height(low), x, self.height(high), f"whisker thin t{hue}")]
 
-    def frame(self) -> tuple[list[DrawnLine], list[DrawnWords]]:
+    def frame(self) -> tuple[list[ChartLine], list[ChartLabel]]:
         """The grid lines, and the labels of both axes."""
         box, lines, words = self.box, [], []
         for tick in range(round(self.up.low * 100), round(self.up.high * 100) + 1, 10):
             y = self.height(tick / 100)
-            lines.append(DrawnLine(box.left, y, box.right, y, "grid-line"))
-            words.append(DrawnWords(box.left - 8, y + 4, str(tick), "end"))
+            lines.append(ChartLine(box.left, y, box.right, y, "grid-line"))
+            words.append(ChartLabel(box.left - 8, y + 4, str(tick), "end"))
         most = max(2, int((box.right - box.left) // _TICK_WIDTH))
         step = max(1, -(-len(self.across.ticks) // most))
-        words += [DrawnWords(box.x(at), box.bottom + 18, text, "mid") for at, text in self.across.ticks[::step]]
+        words += [ChartLabel(box.x(at), box.bottom + 18, text, "mid") for at, text in self.across.ticks[::step]]
         return lines, words
 
 
-def make_field(size: tuple[int, int], shown: Iterable[Measured], across: AcrossScale, *, names: int = 0) -> Field:
+def make_field(size: tuple[int, int], shown: Iterable[Measured], across: AcrossScale, *, names: int = 0) -> PlotArea:
     """A field that holds these accuracies, with room for names at its right."""
-    box = Box(_LEFT, _TOP, size[0] - max(_RIGHT, names), size[1] - _BOTTOM)
-    return Field(box, fit_axis(shown, 100), across)
+    box = PlotBox(_LEFT, _TOP, size[0] - max(_RIGHT, names), size[1] - _BOTTOM)
+    return PlotArea(box, fit_axis(shown, 100), across)
 
 
 def log_scale(values: Sequence[float], say: Callable[[float], str]) -> AcrossScale:

@@ -17,7 +17,7 @@ from medthink.core.errors import DataError
 from medthink.core.files import cache_folder, write_atomic
 from medthink.web.app.access import needs
 from medthink.web.app.application import Feature
-from medthink.web.app.benchmarks import Library, OpenBenchmark
+from medthink.web.app.benchmarks import BenchmarkCache, LoadedSplit
 
 RenditionSize = Literal["112", "1024", "full"]
 SIZES: tuple[RenditionSize, ...] = get_args(RenditionSize)
@@ -86,7 +86,7 @@ _KEPT_FOR = "private, max-age=3600"
 def serve_image(
     image_id: FromPath[str],
     size: FromPath[str],
-    library: NamedDependency[SkipValidation[Library]],
+    library: NamedDependency[SkipValidation[BenchmarkCache]],
     renditions: NamedDependency[SkipValidation[Renditions]],
 ) -> Response[bytes]:
     """An image of a benchmark that is open, by its id and size."""
@@ -102,7 +102,7 @@ def serve_image(
     return Response(made.data, media_type=made.media_type, headers=headers)
 
 
-def image_feature(library: Library, renditions: Renditions | None) -> Feature:
+def image_feature(library: BenchmarkCache, renditions: Renditions | None) -> Feature:
     """The images of benchmarks that are open."""
     return Feature(routes=[serve_image], shared={"library": library, "renditions": renditions or Renditions()})
 
@@ -123,7 +123,7 @@ class PageImage(msgspec.Struct, frozen=True, kw_only=True):
     source: str = ""
 
 
-def show_image(bench: OpenBenchmark, image: Image, number: int) -> PageImage:
+def show_image(bench: LoadedSplit, image: Image, number: int) -> PageImage:
     """An image of the benchmark, without what is withheld."""
     problem, (width, height) = "", (0, 0)
     try:

@@ -12,7 +12,7 @@ from medthink.web.app.rendering import Difference, tell_difference
 _HALF = 100
 
 
-class PointsMark(msgspec.Struct, frozen=True, kw_only=True):
+class DifferencePosition(msgspec.Struct, frozen=True, kw_only=True):
     """A difference on an axis: zero is in the middle, the ends are `reach` points."""
 
     difference: Difference
@@ -28,7 +28,7 @@ class SliceLine(msgspec.Struct, frozen=True, kw_only=True):
     by: str
     value: str
     n: int
-    mark: PointsMark
+    mark: DifferencePosition
 
 
 class SharedCases(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ class PairFigures(msgspec.Struct, frozen=True, kw_only=True):
     verdict: tuple[str, ...]
     details: str
     n: int
-    mark: PointsMark
+    mark: DifferencePosition
     band: float
     reach: int
     agreement: SharedCases | None
@@ -110,7 +110,7 @@ def reach_of(differences: Sequence[Measured]) -> int:
     return 5 * int(max(ends) * 20 + 1)
 
 
-def place_points(difference: Measured, reach: int, *, is_clear: bool) -> PointsMark:
+def place_points(difference: Measured, reach: int, *, is_clear: bool) -> DifferencePosition:
     """A difference on an axis that extends this many points either way."""
     value = difference.value or 0.0
     low, high = (difference.low, difference.high) if isinstance(difference, Estimate) else (value, value)
@@ -118,7 +118,9 @@ def place_points(difference: Measured, reach: int, *, is_clear: bool) -> PointsM
     def x(share: float) -> float:
         return round(_HALF + share * 100 / reach * _HALF, 1)
 
-    return PointsMark(difference=tell_difference(difference), dot=x(value), low=x(low), high=x(high), is_clear=is_clear)
+    return DifferencePosition(
+        difference=tell_difference(difference), dot=x(value), low=x(low), high=x(high), is_clear=is_clear
+    )
 
 
 def band_of(smallest: float, reach: int) -> float:

@@ -21,7 +21,7 @@ from medthink.core.markup import clean
 from medthink.core.numbers import as_percent, as_usd
 from medthink.report.assets import read_asset
 from medthink.report.runs import ends_of
-from medthink.scoring.scores import percent, points
+from medthink.scoring.scores import difference_text, rate_text
 from medthink.stats.estimate import Estimate, Measured
 from medthink.web.app.access import NOBODY, current_caller
 
@@ -69,7 +69,7 @@ def place_rate(rate: Measured, *, rival: Measured | None = None) -> Interval | N
         return None
     low, high = ends_of(rate) or (rate.value, rate.value)
     tick = None if rival is None or rival.value is None else _x(rival.value)
-    return Interval(words=percent(rate), dot=_x(rate.value), low=_x(low), high=_x(high), tick=tick)
+    return Interval(words=rate_text(rate), dot=_x(rate.value), low=_x(low), high=_x(high), tick=tick)
 
 
 def tell_ends(rate: Measured) -> str:
@@ -88,7 +88,7 @@ def tell_difference(gain: Measured) -> Difference:
     tone = ""
     if isinstance(gain, Estimate):
         tone = "up" if gain.low > 0 else "down" if gain.high < 0 else ""
-    value, _, interval = points(gain).partition(" points ")
+    value, _, interval = difference_text(gain).partition(" points ")
     return Difference(value=value, interval=interval if isinstance(gain, Estimate) else "(no interval)", tone=tone)
 
 

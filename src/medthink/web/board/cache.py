@@ -9,9 +9,9 @@ import sqlalchemy as sa
 
 from medthink.board.benchmarks import BoardBenchmark, find_benchmark
 from medthink.board.ranking import Leaderboard, make_leaderboard
-from medthink.board.results import ScoreShelf
+from medthink.board.results import ScoreCache
 from medthink.store import tables
-from medthink.store.engine import BoardStore
+from medthink.store.engine import Store
 
 # A larger ranking takes seconds: a worker computes it, and until then its rows have no ranks.
 _RANKED_HERE = 60
@@ -30,12 +30,12 @@ class _Entry:
         self.made: list[Any] = []
 
 
-class LiveBoard:
+class BoardCache:
     """The board of one benchmark and what is made from it, for every page of a process."""
 
-    def __init__(self, store: BoardStore, benchmark: str | None = None, *, most: int | None = _RANKED_HERE) -> None:
+    def __init__(self, store: Store, benchmark: str | None = None, *, most: int | None = _RANKED_HERE) -> None:
         self.store = store
-        self.shelf = ScoreShelf(store)
+        self.shelf = ScoreCache(store)
         self._name = benchmark
         self._most = most
         self._at: BoardVersion | None = None

@@ -119,7 +119,7 @@ def _long_name(row: BoardRow) -> str:
     return f"{row_name(row)} · {row.submission.team} · {row.scores.origin.condition_label}"
 
 
-class ToldAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class RevealedAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """What one model answered."""
 
     letter: str
@@ -127,7 +127,7 @@ class ToldAnswer(msgspec.Struct, frozen=True, kw_only=True):
     result: str
 
 
-class ToldCase(msgspec.Struct, frozen=True, kw_only=True):
+class RevealedCase(msgspec.Struct, frozen=True, kw_only=True):
     """A revealed case, the reference, and the answers of one model or two."""
 
     code: str
@@ -137,21 +137,21 @@ class ToldCase(msgspec.Struct, frozen=True, kw_only=True):
     modalities: str
     gold: str
     diagnosis: str
-    answers: tuple[ToldAnswer, ...]
+    answers: tuple[RevealedAnswer, ...]
     rights: tuple[bool, ...]
     models_right: str
     share: float
 
 
-def tell_cases(
+def revealed_cases(
     rows: Sequence[BoardRow], shares: Sequence[float], models: int, revealed: RevealedCases
-) -> Iterator[ToldCase]:
+) -> Iterator[RevealedCase]:
     """The revealed cases of these rows, on the same cases; `shares` is the share of models right on each."""
     places = {number: place for place, number in enumerate(rows[0].result.cases)}
     for case in revealed.cases():
         place = places.get(case.id)
         if place is not None:
-            yield ToldCase(
+            yield RevealedCase(
                 code=revealed.code(case),
                 number=case.id,
                 images=revealed.image_ids(case),
@@ -166,9 +166,9 @@ def tell_cases(
             )
 
 
-def _answer(row: BoardRow, place: int, case: Case) -> ToldAnswer:
+def _answer(row: BoardRow, place: int, case: Case) -> RevealedAnswer:
     letter, state = row.result.answers[place], row.result.states[place]
     if letter is None:
-        return ToldAnswer(letter="", text=STATE_WORDS.get(state, state), result="")
+        return RevealedAnswer(letter="", text=STATE_WORDS.get(state, state), result="")
     result = "right" if letter == case.reference.answer else "wrong"
-    return ToldAnswer(letter=letter, text=case.question.options.get(letter, ""), result=result)
+    return RevealedAnswer(letter=letter, text=case.question.options.get(letter, ""), result=result)

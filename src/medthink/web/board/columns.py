@@ -7,7 +7,7 @@ from typing import Literal
 
 import msgspec
 
-from medthink.board.exports import per_case, telling_slices
+from medthink.board.exports import informative_slices, per_case
 from medthink.board.ranking import BoardRow
 from medthink.board.submissions import LEVELS, Provenance
 from medthink.core.numbers import as_count, as_percent
@@ -290,7 +290,7 @@ def _metric_order(step: str, metric: str, row: BoardRow) -> SortKey:
 
 def _slice_columns(rows: Sequence[BoardRow]) -> Iterator[BoardColumn]:
     """A column for each slice; one with few cases is de-emphasised and cannot be sorted."""
-    sizes = {(part.by, part.value): part for row in rows for part in telling_slices(row)}
+    sizes = {(part.by, part.value): part for row in rows for part in informative_slices(row)}
     for (by, value), part in sizes.items():
         yield BoardColumn(
             key=f"{by}={value}",

@@ -9,11 +9,11 @@ from medthink.cases.case import Case
 from medthink.core.numbers import count_of
 from medthink.scoring.comparable import why_incomparable
 from medthink.scoring.compare import Comparison, PairOfRuns, compare_runs
-from medthink.scoring.scores import percent
+from medthink.scoring.scores import rate_text
 from medthink.web.app.charts import row_name
 from medthink.web.app.pairs import PairFigures, choose_flipped, show_pair, tell_p_value
 from medthink.web.app.query import Query
-from medthink.web.board.case_answers import ToldCase, distinct_names, right_shares, tell_cases
+from medthink.web.board.case_answers import RevealedCase, distinct_names, revealed_cases, right_shares
 from medthink.web.board.columns import accuracy_of, board_columns
 from medthink.web.board.leaderboard import tell_rank
 from medthink.web.cases.answers import RevealedCases
@@ -40,7 +40,7 @@ class ComparePage(msgspec.Struct, frozen=True, kw_only=True):
     names: tuple[str, str] = ("", "")
     problem: str = ""
     pair: PairFigures | None = None
-    told: tuple[ToldCase, ...] = ()
+    told: tuple[RevealedCase, ...] = ()
     is_reading: bool = False
     beside: tuple[tuple[str, str, str], ...] = ()
 
@@ -117,17 +117,17 @@ def _flipped(
     made: Leaderboard,
     query: CompareQuery,
     revealed: RevealedCases,
-) -> Iterator[ToldCase]:
+) -> Iterator[RevealedCase]:
     wanted = set(choose_flipped(found, query.only))
     peers = made.ranking(pair[0].kind)
-    told = tell_cases(pair, right_shares(pair[0], peers), len(peers), revealed)
+    told = revealed_cases(pair, right_shares(pair[0], peers), len(peers), revealed)
     flipped = [one for one in told if one.number in wanted]
     yield from flipped[:_MOST_CARDS]
 
 
 def _beside(a: BoardRow, b: BoardRow) -> Iterator[tuple[str, str, str]]:
     known = [board_columns([row]) for row in (a, b)]
-    yield "Accuracy", percent(accuracy_of(a)), percent(accuracy_of(b))
+    yield "Accuracy", rate_text(accuracy_of(a)), rate_text(accuracy_of(b))
     yield "Rank", tell_rank(a), tell_rank(b)
     for key, words in (("gain", "Gain"), ("cost", "Per case"), ("condition", "Condition"), ("proof", "Proof")):
         cells = [columns[key].cell(row) for columns, row in zip(known, (a, b), strict=True)]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from medthink.board.ranking import BoardRow, Leaderboard, RivalRow
 from medthink.core.numbers import as_usd
 from medthink.report.series import Curve, CurveAxis, PlottedRun, PricedRun, Series, find_curves, price_runs
-from medthink.scoring.scores import percent
+from medthink.scoring.scores import rate_text
 from medthink.web.app.charts import (
     NARROW,
     SHAPES,
@@ -14,11 +14,11 @@ from medthink.web.app.charts import (
     AcrossScale,
     BoardFigure,
     Chart,
-    DrawnLine,
-    DrawnMark,
-    DrawnPath,
-    DrawnWords,
-    MarkNames,
+    ChartLabel,
+    ChartLine,
+    ChartMarker,
+    ChartPath,
+    MarkerLabels,
     draw_path,
     log_scale,
     make_field,
@@ -96,7 +96,7 @@ def _figure(axis: CurveAxis, panel: _Panel, curves: Sequence[Curve]) -> BoardFig
         wide=_draw_panel(WIDE, panel, curves, has_names=True),
         narrow=_draw_panel(NARROW, panel, curves, has_names=False),
         columns=("Model", panel.axis, "Accuracy (95 %)"),
-        rows=tuple((run.label, panel.say(x), percent(run.accuracy)) for curve in curves for x, run in curve.points),
+        rows=tuple((run.label, panel.say(x), rate_text(run.accuracy)) for curve in curves for x, run in curve.points),
     )
 
 
@@ -108,8 +108,8 @@ def _draw_panel(size: tuple[int, int], panel: _Panel, curves: Sequence[Curve], *
     paths, marks, ends = [], [], []
     for hue, curve in enumerate(curves, 1):
         places = [field.place(*point) for point in curve.points]
-        paths.append(DrawnPath(draw_path(places), f"series t{hue}"))
-        marks += [DrawnMark(x, y, hue, f"t{hue}", 4.5) for x, y in places]
+        paths.append(ChartPath(draw_path(places), f"series t{hue}"))
+        marks += [ChartMarker(x, y, hue, f"t{hue}", 4.5) for x, y in places]
         for (x, _), point in zip(places, curve.points, strict=True):
             lines += field.whisker(x, point.run, hue)
         ends.append(places[-1][1] + 4)
@@ -121,7 +121,7 @@ def _draw_panel(size: tuple[int, int], panel: _Panel, curves: Sequence[Curve], *
         height += _LEGEND_LINE * len(ends)
         heights = [size[1] + 6.0 + _LEGEND_LINE * place for place in range(len(ends))]
         words += _names(curves, field.box.left + 14, heights, longest=38)
-        marks += [DrawnMark(field.box.left + 4, y - 4, hue, f"t{hue}", 4.0) for hue, y in enumerate(heights, 1)]
+        marks += [ChartMarker(field.box.left + 4, y - 4, hue, f"t{hue}", 4.0) for hue, y in enumerate(heights, 1)]
     return Chart(
         width=size[0],
         height=height,
@@ -133,9 +133,9 @@ def _draw_panel(size: tuple[int, int], panel: _Panel, curves: Sequence[Curve], *
     )
 
 
-def _names(curves: Sequence[Curve], x: float, heights: Sequence[float], *, longest: int) -> Iterator[DrawnWords]:
+def _names(curves: Sequence[Curve], x: float, heights: Sequence[float], *, longest: int) -> Iterator[ChartLabel]:
     for hue, (curve, y) in enumerate(zip(curves, heights, strict=True), 1):
-        yield DrawnWords(x, round(y, 1), short_name(curve.name, longest), f"hued t{hue}")
+        yield ChartLabel(x, round(y, 1), short_name(curve.name, longest), f"hued t{hue}")
 
 
 def price_figure(rows: Sequence[BoardRow], rivals: Sequence[RivalRow]) -> BoardFigure | None:
@@ -162,7 +162,7 @@ def price_figure(rows: Sequence[BoardRow], rivals: Sequence[RivalRow]) -> BoardF
             (
                 one.run.label,
                 as_usd(one.usd, is_least=one.run.is_least_usd),
-                percent(one.run.accuracy),
+                rate_text(one.run.accuracy),
                 "yes" if one.is_best else "no",
             )
             for one in priced
@@ -176,15 +176,15 @@ def _draw_prices(size: tuple[int, int], priced: Sequence[PricedRun], rivals: Seq
     lines, words = field.frame()
     for rival in rivals[:1]:
         y = field.height(rival.accuracy.value or 0.0)
-        lines.append(DrawnLine(field.box.left, y, field.box.right, y, "ref-line"))
-        words.append(DrawnWords(field.box.right, y + 14, rival_name(rival.name), "end"))
-    labels, marks = MarkNames(field.box), []
+        lines.append(ChartLine(field.box.left, y, field.box.right, y, "ref-line"))
+        words.append(ChartLabel(field.box.right, y + 14, rival_name(rival.name), "end"))
+    labels, marks = MarkerLabels(field.box), []
     for one in priced:
         x, y = field.place(one.usd, one.run)
         shape = shape_of(one.run.group) or 1
         lines += field.whisker(x, one.run, shape if one.is_best else 0)
         look = f"t{shape}" if one.is_best else "t0 hollow"
-        marks.append(DrawnMark(x, y, shape, look, 5.5 if one.is_best else 4.5))
+        marks.append(ChartMarker(x, y, shape, look, 5.5 if one.is_best else 4.5))
         labels.avoid(x, y)
     front = [(*field.place(one.usd, one.run), one.run) for one in priced if one.is_best]
     named = (labels.put(x, y, short_name(run.label)) for x, y, run in front)
@@ -193,7 +193,7 @@ def _draw_prices(size: tuple[int, int], priced: Sequence[PricedRun], rivals: Seq
         height=size[1],
         name="Accuracy against price per case",
         lines=tuple(lines),
-        paths=(DrawnPath(draw_path([(x, y) for x, y, _ in front], as_steps=True), "series step t0"),),
+        paths=(ChartPath(draw_path([(x, y) for x, y, _ in front], as_steps=True), "series step t0"),),
         marks=tuple(marks),
         words=(*words, *(one for one in named if one)),
     )

@@ -44,7 +44,7 @@ def ranking_of(query: BoardQuery) -> RankingKind:
     return next((kind for kind in RANKINGS if kind == query.ranking), "unaided")
 
 
-def least_proof(rows: Sequence[BoardRow], query: BoardQuery) -> int:
+def lowest_provenance(rows: Sequence[BoardRow], query: BoardQuery) -> int:
     """The minimum level shown: the requested one, else traced; everything if no row has that."""
     if query.proof.isdecimal() and len(query.proof) == 1:
         return min(int(query.proof), len(LEVELS) - 1)
@@ -103,7 +103,7 @@ def board_chips(rows: Sequence[BoardRow], query: BoardQuery) -> list[tuple[str, 
     return [(title, found) for title, found in made if len(found) > 1 or any(one.is_on for one in found)]
 
 
-def proof_choices(rows: Sequence[BoardRow], least: int) -> tuple[BoardChoice, ...]:
+def provenance_choices(rows: Sequence[BoardRow], least: int) -> tuple[BoardChoice, ...]:
     """The provenance levels, each with the number of rows at that level or higher; the lowest first."""
     found = [LEVELS.index(row.submission.provenance) for row in rows]
     return tuple(

@@ -10,7 +10,7 @@ from medthink.board.results import PublishedResults
 from medthink.board.submissions import LEVELS, PROVENANCE
 from medthink.core.numbers import as_percent, count_of
 from medthink.stats.estimate import Estimate, Measured, rank_range
-from medthink.web.app.charts import BoardFigure, IntervalMark, ShareAxis, fit_axis, shape_of
+from medthink.web.app.charts import BoardFigure, IntervalPosition, ShareAxis, fit_axis, shape_of
 from medthink.web.app.rendering import NONE, tell_ends
 from medthink.web.board.columns import (
     PROOF_WORDS,
@@ -31,8 +31,8 @@ from medthink.web.board.filters import (
     board_chips,
     choose_rows,
     column_menu,
-    least_proof,
-    proof_choices,
+    lowest_provenance,
+    provenance_choices,
     ranking_of,
     ranking_tabs,
 )
@@ -51,8 +51,8 @@ class AccuracyCell(msgspec.Struct, frozen=True, kw_only=True):
 
     value: str
     ends: str
-    wide: IntervalMark | None
-    narrow: IntervalMark | None
+    wide: IntervalPosition | None
+    narrow: IntervalPosition | None
 
 
 class BoardLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -137,7 +137,7 @@ def make_leaderboard_page(made: Leaderboard, published: PublishedResults, query:
     rows = made.ranking(kind)
     known = board_columns(rows)
     columns = chosen_columns(known, query)
-    least = least_proof(rows, query)
+    least = lowest_provenance(rows, query)
     chosen = sort_rows(choose_rows(rows, query, least), known, query)
     start, stop = _page_of(chosen, query)
     axis = fit_axis(_drawn(made, rows), WIDE)
@@ -155,7 +155,7 @@ def make_leaderboard_page(made: Leaderboard, published: PublishedResults, query:
         note=_RANKING_NOTES[kind],
         tabs=tuple(ranking_tabs(made, query, kind)),
         choices=tuple(board_chips(rows, query)),
-        proofs=proof_choices(rows, least),
+        proofs=provenance_choices(rows, least),
         menu=column_menu(known, columns),
         axis=axis,
         narrow_axis=msgspec.structs.replace(axis, width=NARROW),

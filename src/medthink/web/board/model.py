@@ -6,20 +6,20 @@ from typing import Any
 
 import msgspec
 
-from medthink.board.exports import telling_slices
+from medthink.board.exports import informative_slices
 from medthink.board.judged_profile import JudgedProfile
 from medthink.board.ranking import BoardRow, Leaderboard
-from medthink.board.rerun import Rerun, tell_rerun
+from medthink.board.rerun import Rerun, describe_rerun
 from medthink.board.submissions import ASKED, LEVELS, PROVENANCE
 from medthink.core.numbers import as_count, count_of
 from medthink.metrics.registry import shown_in
 from medthink.report.provenance import condition_words
 from medthink.report.tables import STEP_NAMES, metric_value
-from medthink.scoring.scores import SliceScore, percent, value_text
+from medthink.scoring.scores import SliceScore, rate_text, value_text
 from medthink.stats.estimate import Estimate
-from medthink.web.app.charts import IntervalMark, ShareAxis, fit_axis, shape_of
+from medthink.web.app.charts import IntervalPosition, ShareAxis, fit_axis, shape_of
 from medthink.web.app.rendering import STATE_WORDS, tell_ends, tell_share
-from medthink.web.board.case_answers import CaseStrips, ToldCase, draw_cases, right_shares, tell_cases
+from medthink.web.board.case_answers import CaseStrips, RevealedCase, draw_cases, revealed_cases, right_shares
 from medthink.web.board.columns import PROOF_WORDS, BoardCell, accuracy_of, board_columns
 from medthink.web.board.filters import RANKING_WORDS
 from medthink.web.board.leaderboard import tell_rank
@@ -47,7 +47,7 @@ class SliceRow(msgspec.Struct, frozen=True, kw_only=True):
     is_small: bool
     rate: str
     ends: str
-    mark: IntervalMark | None
+    mark: IntervalPosition | None
 
 
 class ProfileBar(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,7 +55,7 @@ class ProfileBar(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     words: str
-    mark: IntervalMark | None
+    mark: IntervalPosition | None
 
 
 class ProfilePart(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,7 +93,7 @@ class ModelPage(msgspec.Struct, frozen=True, kw_only=True):
     stats: tuple[tuple[str, BoardCell], ...]
     notes: tuple[tuple[str, str], ...]
     strips: CaseStrips
-    told: tuple[ToldCase, ...]
+    told: tuple[RevealedCase, ...]
     is_reading: bool
     total: int
     axis: ShareAxis
@@ -115,7 +115,7 @@ def make_model_page(
     """One model with everything public about it, and the cases the reader has revealed."""
     one = row.submission
     peers = made.ranking(row.kind)
-    parts = telling_slices(row)
+    parts = informative_slices(row)
     axis = fit_axis([*(part.accuracy for part in parts), accuracy_of(row)], _SLICE_WIDTH)
     columns, steps = _steps(row)
     return ModelPage(
@@ -131,7 +131,7 @@ def make_model_page(
         stats=tuple(_stats(row)),
         notes=tuple(_notes(row)),
         strips=draw_cases(row, peers),
-        told=tuple(tell_cases([row], right_shares(row, peers), len(peers), revealed)) if revealed else (),
+        told=tuple(revealed_cases([row], right_shares(row, peers), len(peers), revealed)) if revealed else (),
         is_reading=revealed is not None,
         total=len(row.result.cases),
         axis=axis,
@@ -214,7 +214,7 @@ def _notes(row: BoardRow) -> Iterator[tuple[str, str]]:
 
 
 def _tell_rerun(rerun: Rerun) -> str:
-    told = tell_rerun(rerun)
+    told = describe_rerun(rerun)
     verdict = "" if rerun.is_within else " This does not confirm the row."
     right = f" Of these cases {rerun.right} were right as submitted and {rerun.right_again} in the re-run."
     return f"{told[:1].upper()}{told[1:]}.{right}{verdict}"
@@ -246,7 +246,7 @@ def make_profile_part(profile: JudgedProfile) -> ProfilePart:
         f"{tell_share(profile.sound_if_right)}; judged {tell_share(profile.judged)} of what was expected"
     )
     bars = (
-        ProfileBar(name=name.replace("_", " ").capitalize(), words=percent(rate), mark=axis.place(rate))
+        ProfileBar(name=name.replace("_", " ").capitalize(), words=rate_text(rate), mark=axis.place(rate))
         for name, rate in profile.error_types.items()
     )
     return ProfilePart(
@@ -324,7 +324,7 @@ def _tell_event(what: str, detail: Mapping[str, Any]) -> str:
             allowed = f"{detail.get('bound', 0) * 100:.3g} % of all answers may differ"
             return f"{len(detail.get('cases', ()))} cases, seed {detail.get('seed')}; {allowed}"
         case "rerun":
-            return tell_rerun(msgspec.convert(detail, Rerun))
+            return describe_rerun(msgspec.convert(detail, Rerun))
         case "annotated":
             return str(detail.get("annotation", ""))
         case "flagged":

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 from litestar.exceptions import NotFoundException
 
-from medthink.board.exports import public_predictions, read_words
+from medthink.board.exports import public_predictions, read_model_texts
 from medthink.board.ranking import BoardRow
 from medthink.board.results import load_published
 from medthink.board.submissions import history
@@ -83,7 +83,7 @@ def model_words(app: ServeApp, number: int) -> Mapping[int, Prediction]:
     if not row.submission.allows_download or row.is_withdrawn or app.reveals is None:
         return {}
     store, cases = app.live.store, app.reveals.bench.cases
-    return app.live.once("words", number, lambda: read_words(store, row.submission, cases), most=_WORDS_KEPT)
+    return app.live.once("words", number, lambda: read_model_texts(store, row.submission, cases), most=_WORDS_KEPT)
 
 
 def find_row(app: ServeApp, number: int) -> BoardRow:

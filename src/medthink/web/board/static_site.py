@@ -12,10 +12,10 @@ from medthink.board.exports import DOWNLOADS, export_board
 from medthink.board.ranking import RANKINGS, BoardRow, Leaderboard, last_change
 from medthink.core.errors import UsageError
 from medthink.core.files import write_atomic
-from medthink.store.engine import BoardStore
+from medthink.store.engine import Store
 from medthink.web.app.charts import row_name
 from medthink.web.app.rendering import Link, Site, list_assets, load_asset
-from medthink.web.board.cache import LiveBoard
+from medthink.web.board.cache import BoardCache
 from medthink.web.board.filters import RANKING_FOLDERS
 from medthink.web.board.site import compare_page, comparisons_page, leaderboard_page, model_page, public_file
 from medthink.web.serve_app import ServeApp
@@ -28,11 +28,11 @@ _FOLDERS = ("models", "compare", "all", "cued", "partial")
 _EVERY_LEVEL = "1"
 
 
-def build_site(store: BoardStore, out: Path, benchmark: str | None = None) -> int:
+def build_site(store: Store, out: Path, benchmark: str | None = None) -> int:
     """Write or update the site; returns the number of files."""
     if out.exists() and any(out.iterdir()) and not (out / _SIGN).is_file():
         raise UsageError(f"{out} is not empty and not a board's site", remedy="name another folder")
-    live = LiveBoard(store, benchmark, most=None)
+    live = BoardCache(store, benchmark, most=None)
     made = live.made(last_change(store, live.benchmark()))
     app = ServeApp(store=store, site=SITE, live=live)
     files = dict(_files(app, made))

@@ -16,11 +16,11 @@ from litestar.response import Response
 
 from medthink.accounts.account import Account
 from medthink.cases.case import Case
-from medthink.readers.studies.setup import is_awaited
+from medthink.readers.studies.setup import is_still_to_read
 from medthink.store import tables
-from medthink.store.engine import BoardStore, insert_once
+from medthink.store.engine import Store, insert_if_missing
 from medthink.web.app.access import Asked, caller_of
-from medthink.web.app.benchmarks import OpenBenchmark
+from medthink.web.app.benchmarks import LoadedSplit
 
 
 class HumanAnswer(msgspec.Struct, frozen=True):
@@ -36,14 +36,14 @@ class HumanAnswer(msgspec.Struct, frozen=True):
 class HumanAnswers:
     """The answers in a board's store."""
 
-    def __init__(self, store: BoardStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
 
     def open_case(self, reader: str, benchmark: str, case_id: int) -> None:
         """Record when the reader first saw the case."""
         row = {"reader": reader, "benchmark": benchmark, "case_id": case_id, "at": time.time()}
         with self._store.write() as connection:
-            connection.execute(insert_once(connection, tables.openings, row))
+            connection.execute(insert_if_missing(connection, tables.openings, row))
 
     def commit(self, reader: str, benchmark: str, case_id: int, letter: str | None, confidence: int | None) -> None:
         """Store the reader's answer, or that there is none; the first one counts."""
@@ -54,7 +54,7 @@ class HumanAnswers:
             opened_at = connection.execute(sa.select(table.c.at).where(same)).scalar()
             seconds = 0.0 if opened_at is None else now - opened_at
             row = key | {"letter": letter, "confidence": confidence, "seconds": seconds, "at": now}
-            connection.execute(insert_once(connection, tables.answers, row))
+            connection.execute(insert_if_missing(connection, tables.answers, row))
 
     def of_reader(self, reader: str, benchmark: str) -> dict[int, HumanAnswer]:
         """Everything that this reader committed, by case."""
@@ -103,7 +103,7 @@ def remember_reader(response: _Answer, request: Asked, reader: str) -> _Answer:
 class RevealedCases:
     """What one reader may see of a benchmark."""
 
-    def __init__(self, bench: OpenBenchmark, numbers: Mapping[int, object]) -> None:
+    def __init__(self, bench: LoadedSplit, numbers: Mapping[int, object]) -> None:
         self._bench = bench
         self._numbers = numbers
 
@@ -123,7 +123,7 @@ class RevealedCases:
 class Reveals:
     """What each reader may see of one benchmark, except what they still have to read blind in a study."""
 
-    def __init__(self, bench: OpenBenchmark, store: BoardStore) -> None:
+    def __init__(self, bench: LoadedSplit, store: Store) -> None:
         self.bench = bench
         self._store = store
 
@@ -138,7 +138,7 @@ class Reveals:
         if account is None:
             return False
         with self._store.read() as connection:
-            return is_awaited(connection, account.name, self.bench.benchmark.path, number)
+            return is_still_to_read(connection, account.name, self.bench.benchmark.path, number)
 
     def of(self, request: Asked) -> RevealedCases:
         """What the calling reader may see."""

@@ -10,7 +10,7 @@ import msgspec
 
 from medthink.cases.case import Case
 from medthink.runs.prediction import Prediction
-from medthink.web.app.benchmarks import OpenBenchmark
+from medthink.web.app.benchmarks import LoadedSplit
 from medthink.web.app.images import PageImage, show_image
 from medthink.web.app.rendering import tell_time
 from medthink.web.board.case_answers import ModelAnswers
@@ -20,7 +20,7 @@ from medthink.web.cases.list_page import ExploreQuery, choose_cases
 CONFIDENCES = {1: "guessing", 2: "unsure", 3: "fairly sure", 4: "sure"}
 
 
-class ToldOfCase(msgspec.Struct, frozen=True, kw_only=True):
+class OthersAnswers(msgspec.Struct, frozen=True, kw_only=True):
     """What others said: readers and models, and what the model with the number `shown` wrote."""
 
     others: Sequence[HumanAnswer] = ()
@@ -98,11 +98,11 @@ class ReadingPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_reading_page(
-    bench: OpenBenchmark,
+    bench: LoadedSplit,
     case: Case,
     mine: Mapping[int, HumanAnswer],
     query: ExploreQuery,
-    told: ToldOfCase,
+    told: OthersAnswers,
 ) -> ReadingPage:
     """The case as its reader may see it now; `told` is empty before the reveal."""
     answer = mine.get(case.id)
@@ -132,7 +132,7 @@ def _label(image: PageImage, case: Case) -> PageImage:
     return msgspec.structs.replace(image, group=label.modality, caption=label.caption)
 
 
-def _reveal(case: Case, answer: HumanAnswer, told: ToldOfCase) -> Reveal:
+def _reveal(case: Case, answer: HumanAnswer, told: OthersAnswers) -> Reveal:
     reference = case.reference
     said = [_line(model, case) for model in told.models if case.id in model.letters]
     by_models = Counter(line.letter for line in said)

@@ -12,10 +12,10 @@ from medthink.cases.images.content import prepare
 from medthink.core.errors import DataError
 from medthink.core.numbers import as_usd, count_of
 from medthink.runs.trace import CaseRow, Trace
-from medthink.web.app.benchmarks import Library
+from medthink.web.app.benchmarks import BenchmarkCache
 from medthink.web.app.rendering import NONE, Site, render
 from medthink.web.runs.case_page import CasePage, ImageCell, OptionLine, case_facts, make_case_page
-from medthink.web.runs.index import ShelfRun
+from medthink.web.runs.index import IndexedRun
 from medthink.web.runs.run_page import CasesQuery
 
 # Further cases are only listed: each comes with its images and all its texts.
@@ -75,7 +75,7 @@ def case_file(case: Case, *, reveal: bool = False) -> str:
 
 def run_file(trace: Trace, rows: Sequence[CaseRow], data: Path | None = None) -> str:
     """The page of the cases in the rows: what the model was asked and said, and nothing that is withheld."""
-    run = ShelfRun(trace.path, trace.path.name, Library(data))
+    run = IndexedRun(trace.path, trace.path.name, BenchmarkCache(data))
     made = (make_case_page(run, row.case, row.sample, (), {}, CasesQuery()) for row in rows[:MOST_CASES])
     cases = tuple(_without_reference(page, run) for page in made if page is not None)
     manifest, numbers = trace.manifest, {row.case for row in rows}
@@ -99,7 +99,7 @@ def _cells(row: CaseRow) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _without_reference(page: CasePage, run: ShelfRun) -> CasePage:
+def _without_reference(page: CasePage, run: IndexedRun) -> CasePage:
     """The page without captions, findings, discussion and the right answer, and with small images inside."""
     found = [(run.bench.image(cell.id) if run.bench else None, cell) for cell in page.images]
     return replace(

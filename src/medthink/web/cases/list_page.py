@@ -10,7 +10,7 @@ import msgspec
 
 from medthink.cases.case import Case
 from medthink.core.numbers import as_percent
-from medthink.web.app.benchmarks import OpenBenchmark
+from medthink.web.app.benchmarks import LoadedSplit
 from medthink.web.app.query import Query
 from medthink.web.board.case_answers import ModelAnswers, right_share
 from medthink.web.cases.answers import HumanAnswer
@@ -74,7 +74,7 @@ class ExplorePage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_explore_page(
-    bench: OpenBenchmark,
+    bench: LoadedSplit,
     name: str,
     mine: Mapping[int, HumanAnswer],
     query: ExploreQuery,
@@ -101,7 +101,7 @@ def make_explore_page(
 
 
 def choose_cases(
-    bench: OpenBenchmark, mine: Mapping[int, HumanAnswer], query: ExploreQuery, models: Sequence[ModelAnswers]
+    bench: LoadedSplit, mine: Mapping[int, HumanAnswer], query: ExploreQuery, models: Sequence[ModelAnswers]
 ) -> list[Case]:
     """The cases matching the query, in the order of their codes, because the file's order may reveal something."""
     ordered = sorted(bench.cases.values(), key=lambda case: bench.code(case.id))
@@ -155,7 +155,7 @@ def _in_bin(count: int, words: str) -> bool:
     return low.isdecimal() and int(low) <= count and (not high.isdecimal() or count <= int(high))
 
 
-def _card(bench: OpenBenchmark, case: Case, answer: HumanAnswer | None, models: Sequence[ModelAnswers]) -> CaseCard:
+def _card(bench: LoadedSplit, case: Case, answer: HumanAnswer | None, models: Sequence[ModelAnswers]) -> CaseCard:
     card = CaseCard(
         code=bench.code(case.id),
         history=case.question.history,

@@ -11,17 +11,17 @@ from litestar.params import FromPath, URLEncodedBody
 from litestar.response import Redirect, Response
 
 from medthink.cases.case import Case
-from medthink.scoring.scores import percent
+from medthink.scoring.scores import rate_text
 from medthink.stats.intervals import rate_interval
 from medthink.web.app.access import Asked, caller_of, needs
 from medthink.web.app.application import Feature, html
-from medthink.web.app.benchmarks import OpenBenchmark
+from medthink.web.app.benchmarks import LoadedSplit
 from medthink.web.app.query import read_query
 from medthink.web.app.rendering import Interval, place_rate, render, tell_time
 from medthink.web.board.case_answers import ModelAnswers
 from medthink.web.board.site import board_answers, model_words
 from medthink.web.cases.answers import HumanAnswer, reader_of, remember_reader
-from medthink.web.cases.case_page import CONFIDENCES, ToldOfCase, make_reading_page
+from medthink.web.cases.case_page import CONFIDENCES, OthersAnswers, make_reading_page
 from medthink.web.cases.list_page import ExploreQuery, make_explore_page
 from medthink.web.serve_app import GivenApp, ServeApp
 
@@ -40,7 +40,7 @@ class ReadersPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_readers_page(
-    bench: OpenBenchmark, name: str, answers: list[HumanAnswer], models: Sequence[ModelAnswers]
+    bench: LoadedSplit, name: str, answers: list[HumanAnswer], models: Sequence[ModelAnswers]
 ) -> ReadersPage:
     """People's accuracy with its interval, and the models' on the cases that people answered."""
     known = [one for one in answers if one.case in bench.cases]
@@ -56,7 +56,7 @@ def make_readers_page(
         accuracy=place_rate(rate_interval(right, clusters=[one.case for one in known])) if known else None,
         median_seconds=tell_time(seconds),
         by_confidence=tuple(
-            (words, len(group), percent(rate_interval([one.letter == bench.answers[one.case] for one in group])))
+            (words, len(group), rate_text(rate_interval([one.letter == bench.answers[one.case] for one in group])))
             for words, group in groups.items()
             if group
         ),
@@ -64,9 +64,7 @@ def make_readers_page(
     )
 
 
-def _models_on(
-    bench: OpenBenchmark, cases: list[int], models: Sequence[ModelAnswers]
-) -> Iterator[tuple[str, Interval]]:
+def _models_on(bench: LoadedSplit, cases: list[int], models: Sequence[ModelAnswers]) -> Iterator[tuple[str, Interval]]:
     for model in models:
         rights = [model.letters[case] == bench.answers[case] for case in cases if case in model.letters]
         rate = place_rate(rate_interval(rights)) if rights else None
@@ -81,18 +79,18 @@ def _case_page(app: ServeApp, request: Asked, reader: str, code: str) -> str:
     if case.id not in mine:
         app.answers.open_case(reader, app.bench.text_fingerprint, case.id)
     # Others' answers are not even loaded before the reveal.
-    told = _told(app, case, query) if case.id in mine else ToldOfCase()
+    told = _told(app, case, query) if case.id in mine else OthersAnswers()
     page = make_reading_page(app.bench, case, mine, query, told)
     return render("reading.html", page, app.site, here="cases")
 
 
-def _told(app: ServeApp, case: Case, query: ExploreQuery) -> ToldOfCase:
+def _told(app: ServeApp, case: Case, query: ExploreQuery) -> OthersAnswers:
     models = board_answers(app)
     giving = [one.number for one in models if one.gives_words and case.id in one.letters]
     wanted = int(query.model) if query.model.isdecimal() else None
     shown = wanted if wanted in giving else next(iter(giving), None)
     words = model_words(app, shown).get(case.id) if shown is not None else None
-    return ToldOfCase(others=app.answers.of_all(app.bench.text_fingerprint), models=models, shown=shown, words=words)
+    return OthersAnswers(others=app.answers.of_all(app.bench.text_fingerprint), models=models, shown=shown, words=words)
 
 
 def _refuse_awaited(app: ServeApp, request: Asked, code: str) -> None:
@@ -117,7 +115,7 @@ def find_case(app: ServeApp, code: str) -> Case:
     return found
 
 
-class Committed(msgspec.Struct):
+class CommitAnswerForm(msgspec.Struct):
     """The form by which a reader commits."""
 
     option: str = ""
@@ -145,7 +143,9 @@ def read_case(code: FromPath[str], request: Asked, app: GivenApp) -> Response[st
 
 
 @post("/cases/{code:str}/answer", guards=[needs("visitor")], sync_to_thread=True)
-def commit_answer(code: FromPath[str], request: Asked, app: GivenApp, data: URLEncodedBody[Committed]) -> Redirect:
+def commit_answer(
+    code: FromPath[str], request: Asked, app: GivenApp, data: URLEncodedBody[CommitAnswerForm]
+) -> Redirect:
     """Commit to an answer, and reveal."""
     _refuse_awaited(app, request, code)
     reader = reader_of(request)

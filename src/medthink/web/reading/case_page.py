@@ -15,7 +15,7 @@ from medthink.readers.studies.marks import ADDED
 from medthink.readers.studies.reading import Mark, OpenSitting
 from medthink.readers.studies.setup import Frozen, Study, StudyReader
 from medthink.readers.studies.sittings import ReadText
-from medthink.web.app.benchmarks import OpenBenchmark
+from medthink.web.app.benchmarks import LoadedSplit
 from medthink.web.app.images import PageImage, show_image
 
 SURENESS = ((1, "Guess"), (2, "Leaning"), (3, "Fairly sure"), (4, "Certain"))
@@ -151,7 +151,7 @@ def find_next(sittings: Sequence[OpenSitting], *, after: str = "") -> OpenSittin
 
 
 def make_entry_page(
-    study: Study, reader: StudyReader, sittings: Sequence[OpenSitting], bench: OpenBenchmark
+    study: Study, reader: StudyReader, sittings: Sequence[OpenSitting], bench: LoadedSplit
 ) -> EntryPage:
     """The entry to a study."""
     left = [one for one in sittings if one.submitted_at is None]
@@ -183,7 +183,7 @@ def make_room_page(
     reader: StudyReader,
     sittings: Sequence[OpenSitting],
     opened: OpenSitting,
-    bench: OpenBenchmark,
+    bench: LoadedSplit,
     *,
     marks: Mapping[str, Mark],
     frozen: Frozen,
@@ -211,13 +211,13 @@ def make_room_page(
     )
 
 
-def _images_ahead(opened: OpenSitting | None, bench: OpenBenchmark) -> tuple[str, ...]:
+def _images_ahead(opened: OpenSitting | None, bench: LoadedSplit) -> tuple[str, ...]:
     """The ids of the next case's images, which a browser may load while its reader is busy."""
     found = (bench.image_at(path) for path in opened.sitting.blind.images) if opened else ()
     return tuple(bench.id_of(image) for image in found if image is not None)
 
 
-def _images(opened: OpenSitting, bench: OpenBenchmark) -> list[PageImage]:
+def _images(opened: OpenSitting, bench: LoadedSplit) -> list[PageImage]:
     """The images in the order in which texts number them; details only after the reveal."""
     revealed = opened.sitting.revealed if opened.is_revealed else None
     found = []

@@ -16,13 +16,13 @@ from medthink.core.digest import digest_bytes
 from medthink.core.errors import UsageError
 from medthink.readers.studies import reading, setup
 from medthink.readers.studies.adjudication import read_frozen
-from medthink.readers.studies.marks import MarkChange, Saved, Stale, save_mark
-from medthink.readers.studies.reading import OpenSitting, ReaderSeat
+from medthink.readers.studies.marks import MarkChange, SaveConflict, SavedMark, save_mark
+from medthink.readers.studies.reading import OpenSitting, ReaderSitting
 from medthink.readers.studies.setup import Study, StudyReader
-from medthink.store.engine import BoardStore
+from medthink.store.engine import Store
 from medthink.web.app.access import Asked, account_of, caller_of, needs
 from medthink.web.app.application import SENT_AS_IS, Feature, html
-from medthink.web.app.benchmarks import OpenBenchmark
+from medthink.web.app.benchmarks import LoadedSplit
 from medthink.web.app.rendering import render
 from medthink.web.reading.case_page import (
     ReadingsPage,
@@ -38,7 +38,7 @@ from medthink.web.serve_app import GivenApp, ServeApp
 _HERE = "readings"
 
 
-class RoomSeat(msgspec.Struct, frozen=True):
+class RoomSitting(msgspec.Struct, frozen=True):
     """A reader in a study, and one of the reader's sittings."""
 
     study: Study
@@ -46,7 +46,7 @@ class RoomSeat(msgspec.Struct, frozen=True):
     opened: OpenSitting
 
 
-def _bench_of(app: ServeApp, study: Study) -> OpenBenchmark:
+def _bench_of(app: ServeApp, study: Study) -> LoadedSplit:
     """The benchmark of a study."""
     return app.library.open(study.plan.folder, study.plan.split)
 
@@ -57,16 +57,16 @@ def find_reading(app: ServeApp, token: str, name: str) -> tuple[Study, StudyRead
         return _find(connection, token, name)
 
 
-def find_seat(app: ServeApp, token: str, code: str, name: str) -> RoomSeat:
+def find_seat(app: ServeApp, token: str, code: str, name: str) -> RoomSitting:
     """One of this account's sittings."""
     with app.store.read() as connection:
         study, reader = _find(connection, token, name)
-        opened, _ = _find_sitting(connection, ReaderSeat(token, code, name))
-    return RoomSeat(study, reader, opened)
+        opened, _ = _find_sitting(connection, ReaderSitting(token, code, name))
+    return RoomSitting(study, reader, opened)
 
 
 @contextmanager
-def at_work(store: BoardStore, seat: ReaderSeat) -> Iterator[tuple[Connection, OpenSitting]]:
+def at_work(store: Store, seat: ReaderSitting) -> Iterator[tuple[Connection, OpenSitting]]:
     """A transaction that has locked one sitting of this account's; UsageError where the study is closed."""
     with store.write() as connection:
         opened, is_closed = _find_sitting(connection, seat, is_locked=True)
@@ -75,7 +75,7 @@ def at_work(store: BoardStore, seat: ReaderSeat) -> Iterator[tuple[Connection, O
         yield connection, opened
 
 
-def _case_page(app: ServeApp, seat: RoomSeat) -> RoomPage:
+def _case_page(app: ServeApp, seat: RoomSitting) -> RoomPage:
     """One case as its reader may see it now."""
     with app.store.read() as connection:
         sittings = reading.list_sittings(connection, seat.reader.id)
@@ -88,7 +88,7 @@ def _case_page(app: ServeApp, seat: RoomSeat) -> RoomPage:
     )
 
 
-def _show_page(app: ServeApp, seat: RoomSeat, *, problem: str = "") -> str:
+def _show_page(app: ServeApp, seat: RoomSitting, *, problem: str = "") -> str:
     """The page of one case."""
     page = msgspec.structs.replace(_case_page(app, seat), problem=problem)
     return render("room.html", page, app.site, here=_HERE)
@@ -108,7 +108,7 @@ def show_readings(request: Asked, app: GivenApp) -> Response[str]:
     with app.store.read() as connection:
         found = [
             (study, reader, reading.list_sittings(connection, reader.id))
-            for study, reader in setup.readings_of(connection, account_of(request).name)
+            for study, reader in setup.studies_read_by(connection, account_of(request).name)
         ]
     lines = tuple(
         StudyLine(
@@ -146,14 +146,14 @@ def show_case(study: FromPath[str], code: FromPath[str], request: Asked, app: Gi
     if seat.opened.submitted_at is None and seat.study.closed_at is None:
         try:
             with app.store.write() as connection:
-                reading.hold(connection, seat.opened, _device(request))
+                reading.hold_on_device(connection, seat.opened, _device(request))
         except UsageError as error:
             problem = error.problem
     return html(_show_page(app, seat, problem=problem))
 
 
 @get("/room/{study:str}/{code:str}/state", guards=[needs("reader")], sync_to_thread=True)
-def tell_state(study: FromPath[str], code: FromPath[str], request: Asked, app: GivenApp) -> Response[bytes]:
+def case_state(study: FromPath[str], code: FromPath[str], request: Asked, app: GivenApp) -> Response[bytes]:
     """The same as data for the page's script: nothing withheld before the reveal."""
     page = _case_page(app, find_seat(app, study, code, account_of(request).name))
     return _json(page)
@@ -171,8 +171,8 @@ def commit(
     name = account_of(request).name
     sure = int(data.confidence) if data.confidence.isdecimal() else 0
     try:
-        with at_work(app.store, ReaderSeat(study, code, name)) as (connection, opened):
-            held = reading.hold(connection, opened, _device(request))
+        with at_work(app.store, ReaderSitting(study, code, name)) as (connection, opened):
+            held = reading.hold_on_device(connection, opened, _device(request))
             reading.commit_diagnosis(connection, held, data.option, sure, seconds=_number(data.seconds))
     except UsageError as error:
         return html(_show_page(app, find_seat(app, study, code, name), problem=str(error)), status=422)
@@ -180,11 +180,11 @@ def commit(
 
 
 @post("/room/{study:str}/{code:str}/hold", guards=[needs("reader")], sync_to_thread=True)
-def keep_held(study: FromPath[str], code: FromPath[str], request: Asked, app: GivenApp) -> Response[bytes]:
+def keep_alive(study: FromPath[str], code: FromPath[str], request: Asked, app: GivenApp) -> Response[bytes]:
     """Keep-alive from the page: the case stays with this device."""
     try:
-        with at_work(app.store, ReaderSeat(study, code, account_of(request).name)) as (connection, opened):
-            held = reading.hold(connection, opened, _device(request))
+        with at_work(app.store, ReaderSitting(study, code, account_of(request).name)) as (connection, opened):
+            held = reading.hold_on_device(connection, opened, _device(request))
     except UsageError as error:
         return _json({"problem": error.problem}, status=423)
     return _json({"held_until": held.held_until})
@@ -196,11 +196,11 @@ def save_change(
 ) -> Response[bytes]:
     """Save a mark: 200 with its version, or 409 with the current mark if it is based on another version."""
     try:
-        with at_work(app.store, ReaderSeat(study, code, account_of(request).name)) as (connection, opened):
+        with at_work(app.store, ReaderSitting(study, code, account_of(request).name)) as (connection, opened):
             answer = save_mark(connection, opened, data, _device(request))
     except UsageError as error:
         return _json({"problem": error.problem}, status=422)
-    return _json(answer, status=200 if isinstance(answer, Saved) else 409)
+    return _json(answer, status=200 if isinstance(answer, SavedMark) else 409)
 
 
 @post("/room/{study:str}/{code:str}/submit", guards=[needs("reader")], sync_to_thread=True)
@@ -209,7 +209,7 @@ def submit(study: FromPath[str], code: FromPath[str], request: Asked, app: Given
     name = account_of(request).name
     is_script = "application/json" in request.headers.get("accept", "")
     try:
-        with at_work(app.store, ReaderSeat(study, code, name)) as (connection, opened):
+        with at_work(app.store, ReaderSitting(study, code, name)) as (connection, opened):
             gaps = reading.submit_sitting(connection, opened, _device(request))
     except UsageError as error:
         if is_script:
@@ -230,7 +230,7 @@ async def save_form(study: FromPath[str], code: FromPath[str], request: Asked, a
 
     def save() -> Response[Any]:
         try:
-            with at_work(app.store, ReaderSeat(study, code, name)) as (connection, opened):
+            with at_work(app.store, ReaderSitting(study, code, name)) as (connection, opened):
                 stale = _save_form(connection, opened, list(fields.multi_items()), _device(request))
         except UsageError as error:
             return html(_show_page(app, find_seat(app, study, code, name), problem=str(error)), status=409)
@@ -243,7 +243,7 @@ async def save_form(study: FromPath[str], code: FromPath[str], request: Asked, a
 
 
 room_feature = Feature(
-    routes=[show_readings, show_entry, show_case, tell_state, commit, keep_held, save_change, submit, save_form]
+    routes=[show_readings, show_entry, show_case, case_state, commit, keep_alive, save_change, submit, save_form]
 )
 
 
@@ -255,7 +255,7 @@ def _find(connection: Connection, token: str, name: str) -> tuple[Study, StudyRe
     return study, reader
 
 
-def _find_sitting(connection: Connection, seat: ReaderSeat, *, is_locked: bool = False) -> tuple[OpenSitting, bool]:
+def _find_sitting(connection: Connection, seat: ReaderSitting, *, is_locked: bool = False) -> tuple[OpenSitting, bool]:
     found = reading.find_own_sitting(connection, seat, is_locked=is_locked)
     if found is None:
         raise NotFoundException(detail="There is no such case in this study.")
@@ -279,7 +279,7 @@ def _save_form(connection: Connection, opened: OpenSitting, fields: list[tuple[s
             continue
         key = digest_bytes(f"{item} {version} {sorted(cells.items())}".encode())
         change = MarkChange(item=item, version=version, cells=cells, seconds=0.0, key=key[:64])
-        stale += isinstance(save_mark(connection, opened, change, device), Stale)
+        stale += isinstance(save_mark(connection, opened, change, device), SaveConflict)
     return stale
 
 

@@ -22,14 +22,14 @@ from medthink.judge.judged import cut_units
 from medthink.judge.units import UNITS_FILE
 from medthink.readers.readings import publish_readings
 from medthink.readers.studies import adjudication, reading, results, setup
-from medthink.readers.studies.marks import take_table
+from medthink.readers.studies.marks import import_table
 from medthink.readers.studies.plan import StudyPlan
 from medthink.readers.studies.setup import Study
 from medthink.runs.manifest import read_manifest
 from medthink.web.accounts.sign_in import invitation_link
 from medthink.web.app.access import Asked, account_of, needs
 from medthink.web.app.application import Feature, html
-from medthink.web.app.benchmarks import OpenBenchmark
+from medthink.web.app.benchmarks import LoadedSplit
 from medthink.web.app.rendering import render
 from medthink.web.reading.studies_page import (
     KINDS_SHOWN,
@@ -261,7 +261,7 @@ def take_in(study: FromPath[str], app: GivenApp, data: MultipartBody[TableForm])
         path.write_bytes(data.table.file.read())
         try:
             with app.store.write() as connection:
-                taken = take_table(connection, found, path)
+                taken = import_table(connection, found, path)
         except MedThinkError as error:
             return _show_study(app, found, problem=f"{error.problem}. {error.remedy}", status=422)
     notice = f"{taken.kept} marks saved, {taken.same} rows empty or already the same."
@@ -317,7 +317,7 @@ def _zip_study(study: Study, done: list[results.DoneReading]) -> bytes:
         return held.getvalue()
 
 
-def _describe(name: str, path: Path, bench: OpenBenchmark) -> RunChoice:
+def _describe(name: str, path: Path, bench: LoadedSplit) -> RunChoice:
     manifest = read_manifest(path)
     problem = ""
     if manifest.text_fingerprint != bench.text_fingerprint:

@@ -9,7 +9,7 @@ from medthink.readers.agreement import RunAgreement
 from medthink.readers.studies.plan import StudyForecast, StudyPlan
 from medthink.readers.studies.results import BaselineAccuracy, DriftPart, ReaderProgress
 from medthink.readers.studies.setup import Study
-from medthink.stats.estimate import mean, share
+from medthink.stats.estimate import mean_cell, rate_cell
 
 KINDS_SHOWN = (
     ("steps", "Steps of the rationale"),
@@ -143,7 +143,7 @@ def make_study_page(
     free: Sequence[tuple[int, str, str]],
 ) -> StudyPage:
     """The current state of the study; `disputes` counts all and the settled ones."""
-    checks = {one.reader: share(one.right) for found in agreement.values() for one in found.checks}
+    checks = {one.reader: rate_cell(one.right) for found in agreement.values() for one in found.checks}
     return StudyPage(
         token=study.token,
         name=study.plan.name,
@@ -185,9 +185,9 @@ def _pair_rows(found: RunAgreement) -> list[PairRow]:
             kind=pair.kind,
             aspect=pair.aspect,
             n=pair.nominal.n,
-            agreement=share(pair.nominal.percent),
-            kappa=mean(pair.nominal.kappa, 2),
-            ac1=mean(pair.nominal.ac1, 2),
+            agreement=rate_cell(pair.nominal.percent),
+            kappa=mean_cell(pair.nominal.kappa, 2),
+            ac1=mean_cell(pair.nominal.ac1, 2),
         )
         for pair in sorted(found.pairs, key=lambda pair: _ORDER.index(pair.kind))
         if not pair.slicing and not pair.is_smoke_test
@@ -195,5 +195,5 @@ def _pair_rows(found: RunAgreement) -> list[PairRow]:
 
 
 def _baseline_rows(found: BaselineAccuracy) -> tuple[tuple[str, str], ...]:
-    rows = [(name, share(measured)) for name, measured in found.readers.items()]
-    return (*rows, *((("all readers", share(found.together)),) if found.together else ()))
+    rows = [(name, rate_cell(measured)) for name, measured in found.readers.items()]
+    return (*rows, *((("all readers", rate_cell(found.together)),) if found.together else ()))

@@ -13,7 +13,7 @@ from litestar.response import Redirect, Response
 from medthink.cases.case import Case
 from medthink.core.digest import seed_from
 from medthink.core.errors import DataError
-from medthink.judge.exam.results import ExamSheet
+from medthink.judge.exam.results import ExamText
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.kind import UNSURE, Label
 from medthink.readers.studies import reading, setup
@@ -30,7 +30,7 @@ from medthink.readers.training import (
 )
 from medthink.web.app.access import Asked, account_of, needs
 from medthink.web.app.application import Feature, html
-from medthink.web.app.benchmarks import OpenBenchmark
+from medthink.web.app.benchmarks import LoadedSplit
 from medthink.web.app.images import PageImage, show_image
 from medthink.web.app.rendering import render
 from medthink.web.reading.routes import find_reading
@@ -71,7 +71,7 @@ def make_training_page(
     answers: Mapping[str, str],
     *,
     cases: Mapping[int, Case],
-    bench: OpenBenchmark,
+    bench: LoadedSplit,
     seen: str = "",
 ) -> TrainingPage:
     """The page; `seen` is the code of the item whose feedback is requested."""
@@ -104,7 +104,7 @@ def label_choices(what: str) -> tuple[str, ...]:
     return next(column.choices for column in kind.columns if kind.true_label in column.choices)
 
 
-def _show(item: TrainingItem, case: Case, bench: OpenBenchmark) -> TrainingCase:
+def _show(item: TrainingItem, case: Case, bench: LoadedSplit) -> TrainingCase:
     (unit,) = item.units.units
     whole = item.source.parts[unit.part]
     images = (show_image(bench, image, number) for number, image in enumerate(case.question.images, start=1))
@@ -129,7 +129,7 @@ _KINDS = ("steps", "findings", "discussion")
 
 
 @lru_cache(maxsize=_BENCHMARKS_KEPT)
-def _find_sheets(place: Path) -> tuple[tuple[ExamSheet, ...], dict[int, Case]]:
+def _find_sheets(place: Path) -> tuple[tuple[ExamText, ...], dict[int, Case]]:
     """The items that a benchmark offers, and their cases; made once."""
     return training_sheets(place, None, 0)
 
@@ -170,7 +170,7 @@ def _keep_answer(app: ServeApp, study: Study, reader: StudyReader, code: str, la
     answers = reader.training | {code: label}
     is_passed = mark_training(training.truths, read_labels(answers)).is_passed
     with app.store.write() as connection:
-        setup.note_training(connection, reader.id, answers, is_passed=is_passed)
+        setup.store_training(connection, reader.id, answers, is_passed=is_passed)
 
 
 class AnswerForm(msgspec.Struct):
@@ -188,7 +188,7 @@ def show_training(study: FromPath[str], request: Asked, app: GivenApp) -> Respon
         return html(_training_page(app, found, reader, request.query_params.get("seen", "")))
     except DataError:
         with app.store.write() as connection:
-            setup.note_training(connection, reader.id, {}, is_passed=True)
+            setup.store_training(connection, reader.id, {}, is_passed=True)
         return Redirect(f"/room/{study}", status_code=303)
 
 
@@ -208,7 +208,7 @@ def repeat_training(study: FromPath[str], request: Asked, app: GivenApp) -> Redi
     if reader.trained_at is None:
         attempt = int(reader.training.get(_ATTEMPT, "1")) + 1
         with app.store.write() as connection:
-            setup.note_training(connection, reader.id, {_ATTEMPT: str(attempt)}, is_passed=False)
+            setup.store_training(connection, reader.id, {_ATTEMPT: str(attempt)}, is_passed=False)
     return Redirect(f"/room/{study}/training", status_code=303)
 
 

@@ -13,7 +13,7 @@ from litestar.params import URLEncodedBody
 from litestar.response import Redirect, Response
 
 from medthink.core.errors import MedThinkError
-from medthink.curate.review import ReviewRow, Rulings, StageErrors, answer_row, read_rows
+from medthink.curate.review import HumanDecisions, ReviewRow, StageErrors, answer_row, read_rows
 from medthink.web.app.access import Asked, account_of, needs
 from medthink.web.app.application import Feature, html
 from medthink.web.app.rendering import render
@@ -53,7 +53,7 @@ def _sheet_page(app: ServeApp, *, problem: str = "") -> str:
         rows=tuple(waiting[:_SHOWN]),
         waiting=len(waiting),
         answered=len(rows) - len(waiting),
-        errors=tuple(Rulings.read(app.sheet).errors()),
+        errors=tuple(HumanDecisions.read(app.sheet).errors()),
         problem=problem,
     )
     return render("review.html", page, app.site, here="review")
@@ -80,10 +80,10 @@ def show_review(app: GivenApp) -> Response[str]:
 
 
 @post("/review", guards=[needs("coordinator")], sync_to_thread=True)
-def rule(request: Asked, app: GivenApp, data: URLEncodedBody[RulingForm]) -> Response[Any]:
+def decide_row(request: Asked, app: GivenApp, data: URLEncodedBody[RulingForm]) -> Response[Any]:
     """Decide an undecided case, or check an automatic decision."""
     problem = _keep_answer(app, data, account_of(request).name)
     return html(_sheet_page(app, problem=problem), status=422) if problem else Redirect("/review", status_code=303)
 
 
-review_feature = Feature(routes=[show_review, rule])
+review_feature = Feature(routes=[show_review, decide_row])

@@ -8,21 +8,21 @@ import msgspec
 
 from medthink.audit.gain import (
     RivalAnswers,
-    blind_name,
     gain_over_strongest,
     gain_rng,
     guesser_answers,
+    image_free_name,
     strongest_rival,
 )
 from medthink.stats.estimate import Measured
 from medthink.stats.intervals import rate_interval
-from medthink.web.runs.index import ShelfRun
+from medthink.web.runs.index import IndexedRun
 
-RunFamily = tuple[ShelfRun, ...]
+RunFamily = tuple[IndexedRun, ...]
 """A run, and all runs of the same model and task on the same cases, including itself."""
 
 
-class Standing(msgspec.Struct, frozen=True, kw_only=True):
+class RunAccuracy(msgspec.Struct, frozen=True, kw_only=True):
     """The accuracy over `n` predictions so far, and the rival's on the same cases.
 
     `gain` is None while it is being computed, which takes some hundredths of a second per run, and longer if the rivals
@@ -36,20 +36,20 @@ class Standing(msgspec.Struct, frozen=True, kw_only=True):
     gain: Measured | None = None
 
 
-class Standings:
+class RunAccuracies:
     """The standings of the runs of a shelf, recomputed only for runs that were reloaded."""
 
     def __init__(self) -> None:
-        self._kept: dict[RunFamily, Standing | None] = {}
+        self._kept: dict[RunFamily, RunAccuracy | None] = {}
         self._lock = threading.Lock()
         self._aside = ThreadPoolExecutor(max_workers=1, thread_name_prefix="gains")
 
-    def of_all(self, runs: Sequence[ShelfRun]) -> dict[str, Standing | None]:
+    def of_all(self, runs: Sequence[IndexedRun]) -> dict[str, RunAccuracy | None]:
         """Each run's standing, by its name in URLs; missing gains are computed in the background."""
         families = _find_families(runs)
         with self._lock:
             kept = self._kept
-            self._kept = {family: kept[family] if family in kept else find_standing(family) for family in families}
+            self._kept = {family: kept[family] if family in kept else find_accuracy(family) for family in families}
             missing = [family for family in families if family not in kept and self._kept[family]]
             found = {family[0].slug: self._kept[family] for family in families}
         for family in missing:
@@ -68,27 +68,27 @@ class Standings:
         bench = family[0].bench
         assert bench is not None
         bench.learn_rivals()
-        standing = find_standing(family)
+        standing = find_accuracy(family)
         made = None if standing is None else msgspec.structs.replace(standing, gain=find_gain(family))
         with self._lock:
             if family in self._kept:
                 self._kept[family] = made
 
 
-def _find_families(runs: Sequence[ShelfRun]) -> list[RunFamily]:
-    families: dict[tuple[str, ...], list[ShelfRun]] = {}
+def _find_families(runs: Sequence[IndexedRun]) -> list[RunFamily]:
+    families: dict[tuple[str, ...], list[IndexedRun]] = {}
     for run in runs:
         families.setdefault(run.family, []).append(run)
     return [(run, *families[run.family]) for run in runs]
 
 
-def find_standing(family: RunFamily) -> Standing | None:
+def find_accuracy(family: RunFamily) -> RunAccuracy | None:
     """The standing of a family's first run, without its gain; None if nothing can be right or wrong yet."""
     run = family[0]
     if not run.rights:
         return None
     strongest = strongest_rival(_rivals(family))
-    return Standing(
+    return RunAccuracy(
         n=len(run.rows),
         accuracy=rate_interval(run.hits, clusters=[row.case for row in run.rows]),
         rival=strongest.name,
@@ -111,6 +111,6 @@ def _rivals(family: RunFamily) -> Iterator[RivalAnswers]:
     for guesses in bench.rivals:
         yield guesser_answers(guesses, [(case, bench.answers[case]) for case in cases])
     for other in others:
-        blind = None if other is run else blind_name(run.condition, other.condition)
+        blind = None if other is run else image_free_name(run.condition, other.condition)
         if blind and other.rights.keys() >= set(cases):
             yield RivalAnswers(blind, tuple(other.rights[case] for case in cases), run=other.slug)

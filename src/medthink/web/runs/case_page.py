@@ -13,9 +13,9 @@ from medthink.runs.prediction import Prediction
 from medthink.runs.trace import AttemptTrace, CallTrace, CaseTrace, SentImage, Trace
 from medthink.web.app.images import PageImage, show_image
 from medthink.web.app.rendering import NONE, tell_money, tell_time, tell_tokens
-from medthink.web.runs.index import ShelfRun
+from medthink.web.runs.index import IndexedRun
 from medthink.web.runs.run_page import CaseLine, CasesQuery, choose_lines, make_case_lines
-from medthink.web.runs.verdicts import CaseVerdicts, SeatVerdicts
+from medthink.web.runs.verdicts import CaseVerdicts, JudgeVerdicts
 from medthink.workflow.view import Showing
 
 _STEPS = {"findings": "Step 1", "summary": "Step 2 · summary", "differential": "Step 3 · differential"}
@@ -82,7 +82,7 @@ class CasePage(msgspec.Struct, frozen=True, kw_only=True):
     images: tuple[ImageCell, ...]
     are_swapped: bool
     prediction: Prediction | None
-    verdicts: tuple[SeatVerdicts, ...]
+    verdicts: tuple[JudgeVerdicts, ...]
     calls: tuple[CallView, ...]
     calls_problem: str
     tokens: str
@@ -98,10 +98,10 @@ class CasePage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_case_page(
-    run: ShelfRun,
+    run: IndexedRun,
     number: int,
     sample: int,
-    beside: Sequence[ShelfRun],
+    beside: Sequence[IndexedRun],
     verdicts: CaseVerdicts,
     query: CasesQuery,
 ) -> CasePage | None:
@@ -148,7 +148,7 @@ def make_case_page(
     )
 
 
-def _trace(run: ShelfRun, number: int) -> CaseTrace | str:
+def _trace(run: IndexedRun, number: int) -> CaseTrace | str:
     """The ledger's record of the case, or why there is none."""
     opened = (run.bench.benchmark, run.bench.answers) if run.bench else None
     try:
@@ -167,7 +167,7 @@ def _prediction(trace: CaseTrace | None, sample: int) -> Prediction | None:
     return next((one for one in trace.predictions if one.sample == sample), None) if trace else None
 
 
-def _line_of(run: ShelfRun, number: int, sample: int) -> CaseLine | None:
+def _line_of(run: IndexedRun, number: int, sample: int) -> CaseLine | None:
     lines = make_case_lines(run, None, {})
     return next((one for one in lines if (one.case, one.sample) == (number, sample)), None)
 
@@ -188,7 +188,7 @@ def _address(key: tuple[int, int]) -> str:
     return f"{case}/{sample}" if sample else str(case)
 
 
-def _images(run: ShelfRun, case: Case | None, prediction: Prediction | None) -> dict[int, ImageCell]:
+def _images(run: IndexedRun, case: Case | None, prediction: Prediction | None) -> dict[int, ImageCell]:
     """The images of the case by slot, or those of the case that provided its images, with what is known about them."""
     if case is None or run.bench is None:
         return {}
@@ -206,11 +206,11 @@ def _images(run: ShelfRun, case: Case | None, prediction: Prediction | None) -> 
     return cells
 
 
-def _options(case: Case, run: ShelfRun, prediction: Prediction | None) -> Iterator[OptionLine]:
-    from medthink.workflow.view import apply
+def _options(case: Case, run: IndexedRun, prediction: Prediction | None) -> Iterator[OptionLine]:
+    from medthink.workflow.view import show_under_condition
 
     condition = msgspec.structs.replace(run.manifest.condition, swap_images=False)
-    moved = {original: shown for shown, original in apply(condition, case.question).letters.items()}
+    moved = {original: shown for shown, original in show_under_condition(condition, case.question).letters.items()}
     for letter, text in case.question.options.items():
         shown = moved.get(letter, letter)
         yield OptionLine(

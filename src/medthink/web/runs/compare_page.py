@@ -9,12 +9,12 @@ from medthink.core.errors import MedThinkError
 from medthink.core.numbers import count_of
 from medthink.runs.prediction import Prediction
 from medthink.scoring.compare import Comparison, PairOfRuns, compare_runs
-from medthink.scoring.inputs import Material
+from medthink.scoring.inputs import ScoringInput
 from medthink.scoring.score import score_letters
 from medthink.web.app.pairs import PairFigures, choose_flipped, show_pair, tell_p_value
 from medthink.web.app.query import Query
-from medthink.web.runs.accuracy import Standing
-from medthink.web.runs.index import ShelfRun
+from medthink.web.runs.accuracy import RunAccuracy
+from medthink.web.runs.index import IndexedRun
 from medthink.web.runs.run_page import CaseLine, make_case_lines
 from medthink.web.runs.runs_page import RunLine, make_line
 from medthink.workflow.ask import State
@@ -49,7 +49,7 @@ class VersusPage(msgspec.Struct, frozen=True, kw_only=True):
     differing: tuple[tuple[str, str, str], ...] = ()
 
 
-def compare_two(a: ShelfRun, b: ShelfRun) -> Comparison | str:
+def compare_two_runs(a: IndexedRun, b: IndexedRun) -> Comparison | str:
     """The comparison on the cases both have so far, or why there is none."""
     if a is b:
         return "Both are the same run. Choose another one."
@@ -67,11 +67,11 @@ def compare_two(a: ShelfRun, b: ShelfRun) -> Comparison | str:
 
 
 def make_versus_page(
-    a: ShelfRun,
-    b: ShelfRun,
+    a: IndexedRun,
+    b: IndexedRun,
     compared: Comparison | str,
-    standings: dict[str, Standing | None],
-    choices: Sequence[ShelfRun],
+    standings: dict[str, RunAccuracy | None],
+    choices: Sequence[IndexedRun],
     query: VersusQuery,
 ) -> VersusPage:
     """The page of a comparison."""
@@ -94,7 +94,7 @@ def make_versus_page(
     )
 
 
-def _material(run: ShelfRun, shared: list[int]) -> Material:
+def _material(run: IndexedRun, shared: list[int]) -> ScoringInput:
     assert run.bench is not None
     split = run.manifest.selection.split
     predictions = [
@@ -103,7 +103,7 @@ def _material(run: ShelfRun, shared: list[int]) -> Material:
         for row in run.rows_of(number)
     ]
     cases = {number: run.bench.cases[number] for number in shared}
-    return Material(str(run.path), run.manifest, run.manifest.text_fingerprint, cases, predictions)
+    return ScoringInput(str(run.path), run.manifest, run.manifest.text_fingerprint, cases, predictions)
 
 
 def _details(pair: PairOfRuns, n: int, method: str) -> str:
@@ -112,14 +112,14 @@ def _details(pair: PairOfRuns, n: int, method: str) -> str:
     return f"{flips} {method[:1].upper()}{method[1:]}: p {tell_p_value(pair.p_value)}."
 
 
-def _caution(a: ShelfRun, b: ShelfRun, n: int) -> str:
+def _caution(a: IndexedRun, b: IndexedRun, n: int) -> str:
     unfinished = [run.name for run in (a, b) if run.activity != "finished"]
     if not unfinished:
         return ""
     return f"{' and '.join(unfinished)} not finished: compared on the {count_of(n, 'case')} that both have so far."
 
 
-def _flipped(a: ShelfRun, b: ShelfRun, pair: PairOfRuns, query: VersusQuery) -> Iterator[FlippedCase]:
+def _flipped(a: IndexedRun, b: IndexedRun, pair: PairOfRuns, query: VersusQuery) -> Iterator[FlippedCase]:
     assert a.bench is not None
     first = {line.case: line for line in reversed(make_case_lines(a, b, {}))}
     second = {line.case: line for line in reversed(make_case_lines(b, a, {}))}

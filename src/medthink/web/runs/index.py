@@ -15,10 +15,10 @@ import msgspec
 from medthink.cases.case import Case
 from medthink.core.digest import digest_bytes
 from medthink.core.errors import DataError, MedThinkError
-from medthink.runs.ledger.lock import is_held
+from medthink.runs.ledger.lock import is_locked
 from medthink.runs.manifest import Manifest, read_manifest
 from medthink.runs.run import IndexRow, is_unsettled, read_rows, read_totals, stamp
-from medthink.web.app.benchmarks import Library, OpenBenchmark
+from medthink.web.app.benchmarks import BenchmarkCache, LoadedSplit
 from medthink.workflow.tasks import has_letters
 
 Activity = Literal["running", "finished", "unfinished"]
@@ -34,23 +34,23 @@ class BrokenRun(msgspec.Struct, frozen=True):
     problem: str
 
 
-class ShelfRun:
+class IndexedRun:
     """The current state of a run: its manifest, a short row for each prediction, and its cases.
 
     `doubt` says why right and wrong are unknown, if the benchmark cannot be used.
     """
 
-    def __init__(self, path: Path, name: str, library: Library) -> None:
+    def __init__(self, path: Path, name: str, library: BenchmarkCache) -> None:
         self.path = path
         self.name = name
         self.slug = make_slug(path, name)
-        is_running = is_held(path)
+        is_running = is_locked(path)
         self.manifest: Manifest = read_manifest(path)
         self.rows: tuple[IndexRow, ...] = read_rows(path)
         # Of a run that is under way or was killed, the ledger alone knows what was sent and never came back.
         self._spent = read_totals(path) if is_unsettled(path) else None
         found = library.find(self.manifest)
-        self.bench = found if isinstance(found, OpenBenchmark) else None
+        self.bench = found if isinstance(found, LoadedSplit) else None
         self.doubt = found if isinstance(found, str) else ""
         self._refuse_strangers()
         progress = self.manifest.progress
@@ -156,29 +156,29 @@ class ShelfRun:
         return (*self.group, self.manifest.model, self.manifest.task)
 
 
-class Shelf:
+class RunIndex:
     """The runs of some folders; checked at most once a second, reloaded when changed."""
 
-    def __init__(self, places: Sequence[Path], library: Library) -> None:
+    def __init__(self, places: Sequence[Path], library: BenchmarkCache) -> None:
         self._places = tuple(places)
         self.library = library
-        self._kept: dict[Path, tuple[tuple[int, ...], ShelfRun | BrokenRun]] = {}
+        self._kept: dict[Path, tuple[tuple[int, ...], IndexedRun | BrokenRun]] = {}
         self._looked_at = -_LOOK_AGAIN_S
         self._lock = threading.Lock()
 
-    def runs(self) -> list[ShelfRun]:
+    def runs(self) -> list[IndexedRun]:
         """Every run that can be read, by name."""
-        return [one for one in self._look() if isinstance(one, ShelfRun)]
+        return [one for one in self._look() if isinstance(one, IndexedRun)]
 
     def broken(self) -> list[BrokenRun]:
         """The runs that cannot be read."""
         return [one for one in self._look() if isinstance(one, BrokenRun)]
 
-    def find(self, slug: str) -> ShelfRun | None:
+    def find(self, slug: str) -> IndexedRun | None:
         """The run with this name in URLs."""
         return next((one for one in self.runs() if one.slug == slug), None)
 
-    def _look(self) -> list[ShelfRun | BrokenRun]:
+    def _look(self) -> list[IndexedRun | BrokenRun]:
         with self._lock:
             if time.monotonic() - self._looked_at >= _LOOK_AGAIN_S:
                 self._read_changed()
@@ -186,16 +186,16 @@ class Shelf:
             return [one for _, one in self._kept.values()]
 
     def _read_changed(self) -> None:
-        found: dict[Path, tuple[tuple[int, ...], ShelfRun | BrokenRun]] = {}
+        found: dict[Path, tuple[tuple[int, ...], IndexedRun | BrokenRun]] = {}
         for name, path in sorted(find_runs(self._places).items()):
-            now = (*stamp(path), int(is_held(path)))
+            now = (*stamp(path), int(is_locked(path)))
             kept = self._kept.get(path)
             found[path] = kept if kept and kept[0] == now else (now, self._read(path, name))
         self._kept = found
 
-    def _read(self, path: Path, name: str) -> ShelfRun | BrokenRun:
+    def _read(self, path: Path, name: str) -> IndexedRun | BrokenRun:
         try:
-            return ShelfRun(path, name, self.library)
+            return IndexedRun(path, name, self.library)
         except MedThinkError as error:
             return BrokenRun(name, str(error))
 

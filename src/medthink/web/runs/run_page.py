@@ -12,8 +12,8 @@ from medthink.scoring.score import score_slices
 from medthink.scoring.scores import CaseScore
 from medthink.web.app.query import Query
 from medthink.web.app.rendering import NONE, STATE_WORDS, Interval, place_rate, tell_money, tell_time
-from medthink.web.runs.accuracy import Standing
-from medthink.web.runs.index import ShelfRun
+from medthink.web.runs.accuracy import RunAccuracy
+from medthink.web.runs.index import IndexedRun
 from medthink.web.runs.runs_page import RunLine, make_line, tell_cases
 from medthink.web.runs.verdicts import CaseVerdicts
 
@@ -65,7 +65,7 @@ class CaseLine(msgspec.Struct, frozen=True, kw_only=True):
     detail: str
 
 
-class SliceMark(msgspec.Struct, frozen=True, kw_only=True):
+class SlicePosition(msgspec.Struct, frozen=True, kw_only=True):
     """Accuracy in one slice, and the link that shows its cases."""
 
     value: str
@@ -84,7 +84,7 @@ class RunPage(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[CaseLine, ...]
     found: int
     states: tuple[tuple[str, str, int], ...]
-    slices: tuple[tuple[str, tuple[SliceMark, ...]], ...]
+    slices: tuple[tuple[str, tuple[SlicePosition, ...]], ...]
     slice_choices: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
     others: tuple[tuple[str, str], ...]
     against: str
@@ -98,9 +98,9 @@ class RunPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_run_page(
-    run: ShelfRun,
-    standing: Standing | None,
-    beside: Sequence[ShelfRun],
+    run: IndexedRun,
+    standing: RunAccuracy | None,
+    beside: Sequence[IndexedRun],
     verdicts: CaseVerdicts,
     query: CasesQuery,
 ) -> RunPage:
@@ -135,7 +135,7 @@ def _exams(verdicts: CaseVerdicts) -> tuple[tuple[str, str, bool], ...]:
     return tuple(dict.fromkeys((f"{seat.seat}, {seat.what}", seat.exam, seat.is_below_floor) for seat in seats))
 
 
-def make_case_lines(run: ShelfRun, other: ShelfRun | None, verdicts: CaseVerdicts) -> list[CaseLine]:
+def make_case_lines(run: IndexedRun, other: IndexedRun | None, verdicts: CaseVerdicts) -> list[CaseLine]:
     """Every prediction of a run, and a line for every case that has none yet."""
     theirs = {(row.case, row.sample): row for row in other.rows} if other else {}
     made = [_line(run, row, other, theirs.get((row.case, row.sample)), verdicts) for row in run.rows]
@@ -148,7 +148,7 @@ def make_case_lines(run: ShelfRun, other: ShelfRun | None, verdicts: CaseVerdict
     return made + waiting
 
 
-def choose_lines(every: Iterable[CaseLine], run: ShelfRun, query: CasesQuery) -> list[CaseLine]:
+def choose_lines(every: Iterable[CaseLine], run: IndexedRun, query: CasesQuery) -> list[CaseLine]:
     """The lines matching the query, in its order."""
     by, _, value = query.slice.partition(":")
     members = {number for number, case in run.selected.items() if by in SLICINGS and value in SLICINGS[by](case)}
@@ -179,7 +179,7 @@ def _fits(line: CaseLine, query: CasesQuery) -> bool:
 
 
 def _line(
-    run: ShelfRun, row: IndexRow, other: ShelfRun | None, theirs: IndexRow | None, verdicts: CaseVerdicts
+    run: IndexedRun, row: IndexRow, other: IndexedRun | None, theirs: IndexRow | None, verdicts: CaseVerdicts
 ) -> CaseLine:
     case = run.bench.cases.get(row.case) if run.bench else None
     options = case.question.options if case else {}
@@ -213,7 +213,7 @@ def _line(
     )
 
 
-def _result(run: ShelfRun, row: IndexRow) -> str:
+def _result(run: IndexedRun, row: IndexRow) -> str:
     is_right = run.is_right(row) if row.state == "ok" else None
     return "" if is_right is None else "right" if is_right else "wrong"
 
@@ -223,13 +223,13 @@ def _short_modality(name: str) -> str:
     return name.split(" & ")[0].split(" / ")[0]
 
 
-def _mark_slices(run: ShelfRun) -> Iterable[tuple[str, tuple[SliceMark, ...]]]:
+def _mark_slices(run: IndexedRun) -> Iterable[tuple[str, tuple[SlicePosition, ...]]]:
     if not run.rights:
         return
     found = score_slices(run.selected, tuple(_case_score(run, number) for number in sorted(run.rights)))
     for by in _SLICES:
         marks = tuple(
-            SliceMark(value=one.value, n=one.n, is_small=one.is_small, rate=rate, key=f"{by}:{one.value}")
+            SlicePosition(value=one.value, n=one.n, is_small=one.is_small, rate=rate, key=f"{by}:{one.value}")
             for one in found
             if one.by == by and (rate := place_rate(one.accuracy)) is not None
         )
@@ -237,13 +237,13 @@ def _mark_slices(run: ShelfRun) -> Iterable[tuple[str, tuple[SliceMark, ...]]]:
             yield by, marks
 
 
-def _case_score(run: ShelfRun, number: int) -> CaseScore:
+def _case_score(run: IndexedRun, number: int) -> CaseScore:
     letters = tuple(row.letter if row.state == "ok" else None for row in run.rows_of(number))
     gold = run.selected[number].reference.answer
     return CaseScore(case=number, right=run.rights[number], states=(), letters=letters, gold=gold)
 
 
-def _slice_choices(run: ShelfRun) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
+def _slice_choices(run: IndexedRun) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
     """Every slice that a case of the run is in, by kind, with its number of cases."""
     members = sort_slices(
         group_by_slice(((number, number) for number in run.selected), slice_cases(run.selected.values()))
@@ -255,7 +255,7 @@ def _slice_choices(run: ShelfRun) -> tuple[tuple[str, tuple[tuple[str, str], ...
     return tuple((by, tuple(found)) for by, found in choices.items() if len(found) > 1)
 
 
-def _facts(run: ShelfRun) -> Iterable[tuple[str, str]]:
+def _facts(run: IndexedRun) -> Iterable[tuple[str, str]]:
     manifest, progress = run.manifest, run.manifest.progress
     yield "model", manifest.model
     yield "task", manifest.task

@@ -16,8 +16,8 @@ from medthink.web.app.rendering import (
     tell_money,
     tell_share,
 )
-from medthink.web.runs.accuracy import Standing
-from medthink.web.runs.index import BrokenRun, ShelfRun
+from medthink.web.runs.accuracy import RunAccuracy
+from medthink.web.runs.index import BrokenRun, IndexedRun
 
 
 class RunsQuery(Query, frozen=True, kw_only=True):
@@ -70,8 +70,8 @@ class RunsPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_runs_page(
-    runs: Sequence[ShelfRun],
-    standings: dict[str, Standing | None],
+    runs: Sequence[IndexedRun],
+    standings: dict[str, RunAccuracy | None],
     broken: Sequence[BrokenRun],
     query: RunsQuery,
     places: Sequence[str],
@@ -82,7 +82,7 @@ def make_runs_page(
         key=_sort_key(query, standings),
         reverse=bool(query.down),
     )
-    groups: dict[tuple[str, str], list[ShelfRun]] = {}
+    groups: dict[tuple[str, str], list[IndexedRun]] = {}
     for run in wanted:
         groups.setdefault(run.group, []).append(run)
     return RunsPage(
@@ -101,7 +101,7 @@ def make_runs_page(
     )
 
 
-def make_line(run: ShelfRun, standing: Standing | None) -> RunLine:
+def make_line(run: IndexedRun, standing: RunAccuracy | None) -> RunLine:
     """A run's line in the list."""
     manifest = run.manifest
     return RunLine(
@@ -124,7 +124,7 @@ def make_line(run: ShelfRun, standing: Standing | None) -> RunLine:
     )
 
 
-def tell_cases(run: ShelfRun) -> str:
+def tell_cases(run: IndexedRun) -> str:
     """The cases of a run: `90 cases of bench, split test`."""
     selection = run.manifest.selection
     cases: dict[int, Case] = run.selected
@@ -134,7 +134,7 @@ def tell_cases(run: ShelfRun) -> str:
     return f"{count_of(number, 'case') if number else 'Cases'} of {name}, split {selection.split}{part}"
 
 
-def _fits(run: ShelfRun, query: RunsQuery) -> bool:
+def _fits(run: IndexedRun, query: RunsQuery) -> bool:
     manifest = run.manifest
     text = f"{run.name} {manifest.model} {manifest.task} {manifest.condition_label}".casefold()
     return (
@@ -144,8 +144,8 @@ def _fits(run: ShelfRun, query: RunsQuery) -> bool:
     )
 
 
-def _sort_key(query: RunsQuery, standings: dict[str, Standing | None]) -> Callable[[ShelfRun], tuple[object, ...]]:
-    def value(run: ShelfRun) -> float | str | None:
+def _sort_key(query: RunsQuery, standings: dict[str, RunAccuracy | None]) -> Callable[[IndexedRun], tuple[object, ...]]:
+    def value(run: IndexedRun) -> float | str | None:
         standing = standings[run.slug]
         match query.sort:
             case "accuracy":
@@ -162,7 +162,7 @@ def _sort_key(query: RunsQuery, standings: dict[str, Standing | None]) -> Callab
                 return run.manifest.model.casefold()
         return run.name.casefold()
 
-    def key(run: ShelfRun) -> tuple[object, ...]:
+    def key(run: IndexedRun) -> tuple[object, ...]:
         found = value(run)
         # Unknown values come last, whichever way the list is sorted.
         return (found is None) is not bool(query.down), "" if found is None else found, run.name

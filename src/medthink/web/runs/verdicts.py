@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from medthink.judge.exam.results import BELOW_FLOOR, EXAMS_FILE, read_results, tell_exam
+from medthink.judge.exam.results import BELOW_FLOOR, EXAMS_FILE, describe_exam, read_results
 from medthink.judge.judged import JUDGEMENTS_FILE, read_judgements
-from medthink.judge.judgement import Judgement, UnitVerdict, label_seats, name_seats
+from medthink.judge.judgement import Judgement, UnitVerdict, label_judges, name_judges
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.kind import JudgeKind
 from medthink.judge.units import UnitSet, read_units
@@ -17,7 +17,7 @@ Tone = Literal["good", "bad", "unsure"]
 _TONES: dict[str, Tone] = {"supported": "good", "correct": "good", "contradicted": "bad", "incorrect": "bad"}
 
 
-class ToldVerdict(msgspec.Struct, frozen=True, kw_only=True):
+class ShownVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """One judge's verdict on one unit."""
 
     text: str
@@ -26,14 +26,14 @@ class ToldVerdict(msgspec.Struct, frozen=True, kw_only=True):
     note: str
 
 
-class SeatVerdicts(msgspec.Struct, frozen=True, kw_only=True):
+class JudgeVerdicts(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that one judge said of one text, and how it did in its exam; `unjudged`: why there is no verdict."""
 
     seat: str
     what: str
     is_smoke_test: bool
     exam: str
-    verdicts: tuple[ToldVerdict, ...]
+    verdicts: tuple[ShownVerdict, ...]
     unjudged: str
 
     @property
@@ -47,7 +47,7 @@ class SeatVerdicts(msgspec.Struct, frozen=True, kw_only=True):
         return sum(verdict.tone == "bad" for verdict in self.verdicts)
 
 
-CaseVerdicts = dict[tuple[int, int], tuple[SeatVerdicts, ...]]
+CaseVerdicts = dict[tuple[int, int], tuple[JudgeVerdicts, ...]]
 """Verdicts by case and sample."""
 
 
@@ -70,19 +70,19 @@ def _state(path: Path) -> tuple[int, int] | None:
 def _load(run: Path, judged: tuple[int, int], examined: tuple[int, int] | None) -> CaseVerdicts:  # noqa: ARG001
     units, exams = read_units(run), read_results(run / EXAMS_FILE)
     judgements = [one for one in read_judgements(run) if one.repeat == 0]
-    names = name_seats({one.seat: one.seat.label() for one in judgements} | label_seats(judgements))
-    found: dict[tuple[int, int], list[SeatVerdicts]] = {}
+    names = name_judges({one.seat: one.seat.label() for one in judgements} | label_judges(judgements))
+    found: dict[tuple[int, int], list[JudgeVerdicts]] = {}
     for one in judgements:
-        told = _tell_seat(one, names[one.seat], units.get(one.key), tell_exam(exams, one.seat, one.what))
+        told = _tell_seat(one, names[one.seat], units.get(one.key), describe_exam(exams, one.seat, one.what))
         found.setdefault((one.case, one.sample), []).append(told)
     return {key: tuple(listed) for key, listed in found.items()}
 
 
-def _tell_seat(one: Judgement, seat: str, units: UnitSet | None, exam: str) -> SeatVerdicts:
+def _tell_seat(one: Judgement, seat: str, units: UnitSet | None, exam: str) -> JudgeVerdicts:
     kind = KINDS[one.what]
     texts = {item.id: item.text or item.part for item in kind.items(units)} if units else {}
     why = (one.why or one.state).replace("_", " ") + (f": {one.detail}" if one.detail else "")
-    return SeatVerdicts(
+    return JudgeVerdicts(
         seat=seat,
         what=one.what,
         is_smoke_test=one.seat.is_smoke_test,
@@ -92,7 +92,7 @@ def _tell_seat(one: Judgement, seat: str, units: UnitSet | None, exam: str) -> S
     )
 
 
-def _tell(verdict: UnitVerdict, text: str, kind: JudgeKind[Any, Any]) -> ToldVerdict:
+def _tell(verdict: UnitVerdict, text: str, kind: JudgeKind[Any, Any]) -> ShownVerdict:
     """The leading label as the verdict, other labels as a note."""
     labels = dict(kind.labels(verdict))
     main = kind.leading if kind.leading in labels else next(iter(labels))
@@ -100,6 +100,6 @@ def _tell(verdict: UnitVerdict, text: str, kind: JudgeKind[Any, Any]) -> ToldVer
     word = str(said) if main == kind.leading else f"{main} {said}"
     also = [name.removeprefix("error: ") for name, is_so in labels.items() if is_so is True and name != "factual"]
     notes = [verdict.reason, *also]
-    return ToldVerdict(
+    return ShownVerdict(
         text=text, word=word, tone=_TONES.get(word, "unsure"), note=" · ".join(note for note in notes if note)
     )

@@ -13,13 +13,13 @@ from litestar.response import Redirect, Response
 from litestar.types import ASGIApp
 
 from medthink.web.app.application import Feature, html, make_application
-from medthink.web.app.benchmarks import Library
+from medthink.web.app.benchmarks import BenchmarkCache
 from medthink.web.app.images import Renditions, image_feature
 from medthink.web.app.query import read_query
 from medthink.web.app.rendering import Link, Site, render
-from medthink.web.runs.accuracy import Standing, Standings
+from medthink.web.runs.accuracy import RunAccuracies, RunAccuracy
 from medthink.web.runs.case_page import make_case_page
-from medthink.web.runs.index import Shelf, ShelfRun
+from medthink.web.runs.index import IndexedRun, RunIndex
 from medthink.web.runs.run_page import CasesQuery, make_run_page
 from medthink.web.runs.runs_page import RunsQuery, make_runs_page
 from medthink.web.runs.verdicts import load_verdicts
@@ -37,9 +37,9 @@ class Viewer:
 
     def __init__(self, places: Sequence[Path], data: Path | None = None) -> None:
         self._places = tuple(map(str, places))
-        self.library = Library(data)
-        self.shelf = Shelf(places, self.library)
-        self._standings = Standings()
+        self.library = BenchmarkCache(data)
+        self.shelf = RunIndex(places, self.library)
+        self._standings = RunAccuracies()
         self._compared = lru_cache(maxsize=_MOST_COMPARISONS)(self._compare)
 
     def close(self) -> None:
@@ -95,23 +95,23 @@ class Viewer:
             return self._find(first).slug, self._find(second).slug
         return render("choose.html", [(run.slug, run.name) for run in runs], SITE, here="versus")
 
-    def _find(self, slug: str) -> ShelfRun:
+    def _find(self, slug: str) -> IndexedRun:
         found = self.shelf.find(slug)
         if found is None:
             raise NotFoundException(detail="There is no such run in these folders.")
         return found
 
-    def _stand(self, run: ShelfRun) -> Standing | None:
+    def _stand(self, run: IndexedRun) -> RunAccuracy | None:
         return self._standings.of_all(self.shelf.runs()).get(run.slug)
 
-    def _beside(self, run: ShelfRun) -> list[ShelfRun]:
+    def _beside(self, run: IndexedRun) -> list[IndexedRun]:
         """The other runs on the same benchmark."""
         return [one for one in self.shelf.runs() if one.slug != run.slug and one.group[0] == run.group[0]]
 
-    def _compare(self, a: ShelfRun, b: ShelfRun) -> "Comparison | str":
-        from medthink.web.runs.compare_page import compare_two
+    def _compare(self, a: IndexedRun, b: IndexedRun) -> "Comparison | str":
+        from medthink.web.runs.compare_page import compare_two_runs
 
-        return compare_two(a, b)
+        return compare_two_runs(a, b)
 
 
 Asked = Request[Any, Any, Any]

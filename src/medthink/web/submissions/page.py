@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from medthink.board.submissions import ASKED, EVER_SCORED, About, AskedText, Status, SubmissionRecord
+from medthink.board.submissions import ASKED, EVER_SCORED, AskedText, ModelDescription, Status, SubmissionRecord
 from medthink.scoring.scores import Scores
 from medthink.scoring.submission_file import SubmissionProblem
 from medthink.web.app.query import Query
@@ -66,7 +66,7 @@ class UploadForm(msgspec.Struct, frozen=True, kw_only=True):
     """The form as filled in, shown again with an error."""
 
     model: str = ""
-    about: About = About()
+    about: ModelDescription = ModelDescription()
     condition: str = ""
     download: str = ""
 

@@ -15,11 +15,11 @@ from litestar.params import FromPath, URLEncodedBody
 from litestar.response import Redirect, Response
 
 from medthink.accounts.roles import Role, TokenScope
-from medthink.board.moderation import annotate, approve, decline, discard, flag, try_again, withdraw
+from medthink.board.moderation import annotate, approve, discard, flag, recheck, return_to_team, withdraw
 from medthink.board.submissions import SubmissionRecord
 from medthink.core.errors import MedThinkError
 from medthink.scoring.submission_file import problem_lines
-from medthink.web.accounts.sign_in import tell
+from medthink.web.accounts.sign_in import error_sentence
 from medthink.web.app.access import Asked, account_of, caller_of, needs
 from medthink.web.app.application import Feature, html
 from medthink.web.app.query import read_query
@@ -59,7 +59,7 @@ ACTIONS = (
     ),
     SubmissionAction(
         "again", "submitter", "submit", "Check it again",
-        lambda app, one, actor, _: try_again(app.store, one.token, actor=actor),
+        lambda app, one, actor, _: recheck(app.store, one.token, actor=actor),
     ),
     SubmissionAction(
         "withdraw", "submitter", "submit", "Take it off the ranking",
@@ -71,7 +71,7 @@ ACTIONS = (
     ),
     SubmissionAction(
         "decline", "maintainer", "maintain", "Decline an offered submission",
-        lambda app, one, actor, why: decline(app.store, one.token, actor=actor, why=why), says=True,
+        lambda app, one, actor, why: return_to_team(app.store, one.token, actor=actor, why=why), says=True,
     ),
     SubmissionAction(
         "annotate", "maintainer", "maintain", "Add a public note",
@@ -130,7 +130,7 @@ def _make_upload_route(largest: int) -> HTTPRouteHandler:
             fields, data = await read_upload(request)
             received = await to_thread.run_sync(receive_file, app, account, fields, data)
         except MedThinkError as error:
-            shown = partial(submit_page, app, caller_of(request), form=fill_form(fields), problem=tell(error))
+            shown = partial(submit_page, app, caller_of(request), form=fill_form(fields), problem=error_sentence(error))
             return html(await to_thread.run_sync(shown), status=422)
         return Redirect(f"/submissions/{received.token}", status_code=303)
 
@@ -174,7 +174,7 @@ def _make_action(action: SubmissionAction) -> HTTPRouteHandler:
         try:
             action.does(app, found, account_of(request).name, data.words)
         except MedThinkError as error:
-            return html(submission_page(app, caller_of(request), found, problem=tell(error)), status=422)
+            return html(submission_page(app, caller_of(request), found, problem=error_sentence(error)), status=422)
         return Redirect(f"/submissions/{found.token}", status_code=303)
 
     return act

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from medthink.accounts.account import Account, find_team
-from medthink.board.moderation import offer, publish, published_this_week
-from medthink.board.queue import Received, Upload, enforce_deadlines, receive, received_today
+from medthink.board.moderation import publish, published_this_week, request_approval
+from medthink.board.queue import Upload, UploadReceipt, enforce_deadlines, receive, received_today
 from medthink.board.ranking import family_of
 from medthink.board.submissions import (
     EVER_SCORED,
@@ -43,7 +43,7 @@ from medthink.web.submissions.page import (
 _MOST_LISTED = 500
 
 
-def receive_file(app: ServeApp, account: Account, fields: Mapping[str, str], data: bytes | None) -> Received:
+def receive_file(app: ServeApp, account: Account, fields: Mapping[str, str], data: bytes | None) -> UploadReceipt:
     """Receive a file for the account's team; UsageError or Declined say why not."""
     if data is None:
         raise UsageError("no file was chosen", remedy="choose a file in the submission format")
@@ -98,7 +98,7 @@ def own_submissions(app: ServeApp, caller: WebCaller) -> list[SubmissionRecord]:
 
 def make_public(app: ServeApp, found: SubmissionRecord, actor: str) -> SubmissionRecord:
     """Publish, or offer to the maintainers if approval is required."""
-    does = offer if app.settings.needs_approval else publish
+    does = request_approval if app.settings.needs_approval else publish
     return does(app.store, found.token, actor=actor, per_week=app.settings.publications_per_week)
 
 

@@ -12,7 +12,7 @@ from medthink.workflow.ask import Choice, Unparsed
 from medthink.workflow.parsing import phrases
 from medthink.workflow.parsing.claims import Options, make_plain, read_claim
 from medthink.workflow.parsing.phrases import NOT_THIS_BUT
-from medthink.workflow.parsing.replies import find_object, read_object, unfence
+from medthink.workflow.parsing.replies import find_object, read_object, strip_code_fence
 
 _MAX_NAME = 200
 # Where a diagnosis ends and its grounds begin; a full stop after an initial ("E. coli") is no end.
@@ -88,7 +88,7 @@ _MARKS = " \t\"'()[]{}.,:;!_$#<>。！，"
 _LETTER_AND_TEXT = re.compile(r"([A-Za-z])[\s.:)(\]\"',-]{1,4}(.+)")
 
 
-def read_short(line: str, options: Options) -> frozenset[str] | None:
+def read_short_statement(line: str, options: Options) -> frozenset[str] | None:
     """The option that the line states, or None where it says anything beside that."""
     said = line.strip(_MARKS)
     if named := options.spelled(said):
@@ -155,7 +155,7 @@ def parse_choice(text: str, options: dict[str, str]) -> Choice | Unparsed:
 
 def _committed(text: str, known: Options) -> frozenset[str] | Unparsed:
     """The letters named by the heaviest kind of statement in the text."""
-    whole = read_object(unfence(text)) or {}
+    whole = read_object(strip_code_fence(text)) or {}
     for name in _ANSWER_NAMES:
         if isinstance(value := whole.get(name), str):
             return read_claim(make_plain(value), known) or Unparsed(_no_option(value))
@@ -262,11 +262,11 @@ def _lines(plain: str, known: Options) -> Iterator[Claim]:
     lines = [line.strip() for line in plain.splitlines() if line.strip()]
     if not lines or len(listed) > 1:
         return
-    first = read_short(lines[0], known) or read_claim(lines[0], known, is_line=True)
+    first = read_short_statement(lines[0], known) or read_claim(lines[0], known, is_line=True)
     if first:
         yield Claim(first, 0)
     last = read_claim(lines[-1], known, is_line=True) if len(lines[-1]) <= known.longest + 12 else None
-    if last := read_short(lines[-1], known) or last:
+    if last := read_short_statement(lines[-1], known) or last:
         yield Claim(last, len(plain))
 
 

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from medthink.cases.sections import SECTIONS
 from medthink.models.request import Reply
-from medthink.workflow.ask import Choice, Mode, Sections, Steps, Text, Unparsed
+from medthink.workflow.ask import Choice, Mode, Sections, SingleReplySteps, StepText, Unparsed
 from medthink.workflow.parsing.choice import parse_choice
-from medthink.workflow.parsing.replies import drop_thinking, find_object, read_object, unfence
+from medthink.workflow.parsing.replies import drop_thinking, find_object, read_object, strip_code_fence
 
 _REASONING = "step3_differential_reasoning"
 _BULLETS = " \t#*_>0123456789.)-"
@@ -33,7 +33,7 @@ def parse_answer(reply: Reply, options: dict[str, str]) -> Choice | Unparsed:
     return text if isinstance(text, Unparsed) else parse_choice(text, options)
 
 
-def parse_text(reply: Reply, field: str) -> Text | Unparsed:
+def parse_text(reply: Reply, field: str) -> StepText | Unparsed:
     """What the reply says under `field`; a reply in no form at all is taken whole."""
     form = _strict_form(reply, (field,))
     if form is not None and isinstance(form[field], str):
@@ -47,10 +47,10 @@ def parse_text(reply: Reply, field: str) -> Text | Unparsed:
         return _said(said, "lenient") if isinstance(said, str) else Unparsed(f'a JSON object without "{field}"')
     if f'"{field}"' in text:
         return Unparsed("a broken JSON object")
-    return _said(unfence(text), "lenient")
+    return _said(strip_code_fence(text), "lenient")
 
 
-def parse_steps(reply: Reply, options: dict[str, str], images: int) -> Steps | Unparsed:
+def parse_steps(reply: Reply, options: dict[str, str], images: int) -> SingleReplySteps | Unparsed:
     """The three steps of a single reply on so many images; where no answer can be read, the whole is Unparsed."""
     form = _strict_form(reply, ("step1_per_image_findings", "step2_integrated_summary", _REASONING, "answer"))
     mode: Mode = "lenient" if form is None else "strict"
@@ -63,7 +63,7 @@ def parse_steps(reply: Reply, options: dict[str, str], images: int) -> Steps | U
     problems = [
         f"step {number}: {said.reason}" for number, said in ((1, findings), (2, summary)) if isinstance(said, Unparsed)
     ]
-    return Steps(
+    return SingleReplySteps(
         findings=None if isinstance(findings, Unparsed) else findings,
         summary=None if isinstance(summary, Unparsed) else summary,
         choice=choice,
@@ -115,13 +115,13 @@ def _choose_step(reply: Reply, form: dict[str, Any] | None, options: dict[str, s
     return choice
 
 
-def _said(value: Any, mode: Mode) -> Text | Unparsed:
+def _said(value: Any, mode: Mode) -> StepText | Unparsed:
     if not isinstance(value, str):
         return Unparsed("no text")
-    return Text(value.strip(), mode) if value.strip() else Unparsed("an empty text")
+    return StepText(value.strip(), mode) if value.strip() else Unparsed("an empty text")
 
 
-def _per_image(value: Any, count: int, mode: Mode) -> tuple[Text, ...] | Unparsed:
+def _per_image(value: Any, count: int, mode: Mode) -> tuple[StepText, ...] | Unparsed:
     """One finding for each image, or Unparsed: a list of another length cannot be matched to the images."""
     if not isinstance(value, list):
         return Unparsed("no list of findings")
@@ -130,12 +130,12 @@ def _per_image(value: Any, count: int, mode: Mode) -> tuple[Text, ...] | Unparse
     said = [_said(item, mode) for item in value]
     if any(isinstance(text, Unparsed) for text in said):
         return Unparsed("an image without a finding")
-    return tuple(text for text in said if isinstance(text, Text))
+    return tuple(text for text in said if isinstance(text, StepText))
 
 
 def _six(form: Mapping[str, Any], mode: Mode) -> Sections | Unparsed:
     texts: dict[str, str] = {
-        name: said.text for name in SECTIONS if isinstance(said := _said(_joined(form.get(name)), mode), Text)
+        name: said.text for name in SECTIONS if isinstance(said := _said(_joined(form.get(name)), mode), StepText)
     }
     missing = [name for name in SECTIONS if name not in texts]
     if missing:
@@ -186,7 +186,7 @@ def parse_letters(reply: Reply, letters: Sequence[str]) -> list[str] | Unparsed:
 def parse_number(reply: Reply) -> int | Unparsed | None:
     """The one number that the reply names; None where it names none."""
     said = parse_text(reply, "case_number")
-    if not isinstance(said, Text):
+    if not isinstance(said, StepText):
         return said
     found = {int(one) for one in _NUMBER.findall(said.text)}
     if len(found) > 1:

@@ -41,7 +41,7 @@ def last_fenced(text: str) -> str | None:
     return block.removeprefix("json")
 
 
-def unfence(text: str) -> str:
+def strip_code_fence(text: str) -> str:
     """The text without the fence, where one fenced block is all there is."""
     stripped = text.strip()
     if stripped.startswith(_FENCE) and stripped.endswith(_FENCE) and stripped.count(_FENCE) == 2:

@@ -35,6 +35,7 @@ _SHEET = re.compile(r"xl/worksheets/sheet\d+\.xml")
 _MERGE = re.compile(rb'<mergeCell [^>]*?ref="([A-Z]+\d+:[A-Z]+\d+)"')
 # Characters that XML cannot hold.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_AS_UTF8 = 'save it as "CSV UTF-8"'
 _Line = tuple[int, list[Any]]
 
 
@@ -185,17 +186,31 @@ def _read_csv(path: Path, most: int) -> Iterator[_Line]:
 
 
 def _find_encoding(path: Path, most: int) -> str:
-    """UTF-8, or what spreadsheets on Windows write: Windows-1252."""
-    for encoding in ("utf-8-sig", "cp1252"):
-        with io.TextIOWrapper(open_for_reading(path), encoding=encoding) as text:
-            if os.fstat(text.fileno()).st_size > most:
-                raise DataError(f"larger than {most:,} bytes", file=path, remedy="is this the right file?")
-            try:
-                if not any("\x00" in line for line in text):
-                    return encoding
-            except UnicodeDecodeError:
-                continue
-    raise DataError("neither UTF-8 nor Windows-1252", file=path, remedy='save it as "CSV UTF-8"')
+    """UTF-8, or what spreadsheets on Windows write: Windows-1252.
+
+    A file in UTF-8 is never read as Windows-1252 because of one broken byte: all its letters would be wrong.
+    """
+    in_utf8, not_utf8 = 0, 0
+    with open_for_reading(path) as stream:
+        if os.fstat(stream.fileno()).st_size > most:
+            raise DataError(f"larger than {most:,} bytes", file=path, remedy="is this the right file?")
+        for number, line in enumerate(stream, start=1):
+            if _is_text(line, "utf-8"):
+                in_utf8 = in_utf8 or (0 if line.isascii() else number)
+            elif _is_text(line, "cp1252"):
+                not_utf8 = not_utf8 or number
+            else:
+                raise DataError("neither UTF-8 nor Windows-1252", file=path, row=number, remedy=_AS_UTF8)
+    if in_utf8 and not_utf8:
+        raise DataError("UTF-8 with a broken character", file=path, row=not_utf8, remedy=f"correct it, or {_AS_UTF8}")
+    return "cp1252" if not_utf8 else "utf-8-sig"
+
+
+def _is_text(line: bytes, encoding: str) -> bool:
+    try:
+        return "\x00" not in line.decode(encoding)
+    except UnicodeDecodeError:
+        return False
 
 
 def _check_lengths(lines: Iterable[_Line], path: Path) -> Iterator[_Line]:

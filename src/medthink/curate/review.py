@@ -16,9 +16,9 @@ import msgspec
 
 from medthink.core.digest import seed_from
 from medthink.core.errors import DataError, suggest
-from medthink.core.files import open_for_reading, write_atomic
+from medthink.core.files import write_atomic
 from medthink.core.markup import one_line
-from medthink.core.tables import escape_formula, unescape_formula
+from medthink.core.tables import escape_formula, read_raw, unescape_formula
 from medthink.curate.decision import Decision
 from medthink.runs.ledger.lock import lock_run
 from medthink.stats.intervals import exact_upper_bound
@@ -203,17 +203,11 @@ def _encode(rows: Iterable[dict[str, str]]) -> bytes:
 
 
 def _read_sheet(path: Path) -> Iterator[dict[str, str]]:
-    with open_for_reading(path) as stream:
-        try:
-            text = stream.read().decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise DataError("not UTF-8", file=path, remedy="save the sheet as CSV in UTF-8") from None
-    reader = csv.DictReader(io.StringIO(text))
-    missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
-    if missing:
-        raise DataError(f"columns are missing: {', '.join(missing)}", file=path, remedy="keep the sheet's columns")
-    for number, row in enumerate(reader, start=2):
-        plain = {name: unescape_formula(row[name] or "").strip() for name in COLUMNS}
+    for number, row in read_raw(path):
+        missing = [name for name in COLUMNS if name not in row]
+        if missing:
+            raise DataError(f"columns are missing: {', '.join(missing)}", file=path, remedy="keep the sheet's columns")
+        plain = {name: unescape_formula(row[name]).strip() for name in COLUMNS}
         for name, words in (("ruling", ("in", "out")), ("is_right", ("yes", "no"))):
             plain[name] = plain[name].lower()
             if plain[name] not in ("", *words):

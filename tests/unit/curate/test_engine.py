@@ -170,7 +170,8 @@ def _table(tmp_path, rows):
     (tmp_path / "raw.csv").write_text(text.getvalue(), encoding="utf-8")
 
 
-def test_a_build_obeys_the_review_sheet_and_keeps_what_is_filled_in(tmp_path):
+@pytest.mark.parametrize(("encoding", "delimiter"), [("utf-8-sig", ","), ("cp1252", ";")])
+def test_a_build_obeys_the_review_sheet_and_keeps_what_is_filled_in(tmp_path, encoding, delimiter):
     _table(tmp_path, [(n, "Some pain.", "unsure thing" if n < 3 else "sure thing") for n in range(1, 7)])
     plan = read_plan(_plan(tmp_path, WHOLE))
     first = build(plan)
@@ -184,8 +185,9 @@ def test_a_build_obeys_the_review_sheet_and_keeps_what_is_filled_in(tmp_path):
             row["ruling"], row["value"] = ("in", "by hand") if row["case"] == "1" else ("out", "")
         elif row["stage"] == "toy":
             row["is_right"] = "yes"
-    with sheet.open("w", encoding="utf-8-sig", newline="") as stream:
-        writer = csv.DictWriter(stream, rows[0])
+            row["note"] = "geprüft"
+    with sheet.open("w", encoding=encoding, newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0], delimiter=delimiter)
         writer.writeheader()
         writer.writerows(rows)
     second = build(plan)

@@ -138,6 +138,12 @@ def test_a_table_saved_by_a_german_spreadsheet_is_read(tmp_path, encoding, befor
         ("raw.csv", b"", r"raw\.csv:1: no column names"),
         ("raw.csv", b'id\r\n1\r\n"open', r"raw\.csv:3: not CSV"),
         ("raw.csv", b"\xff\xfei\x00d\x00", "neither UTF-8 nor Windows-1252"),
+        ("raw.csv", b"id;history\r\n1;\x81\r\n", r"raw\.csv:2: neither UTF-8 nor Windows-1252"),
+        (
+            "raw.csv",
+            "id;history\r\n1;M\u00fcde\r\n2;".encode() + b"M\xfcde\r\n",
+            r"raw\.csv:3: UTF-8 with a broken character",
+        ),
         ("raw.tsv", b"id\ta, b, c\r\n1\r\n", r"raw\.tsv:2: 1 cells, but the header has 2"),
         ("raw.xlsx", b"PK nothing", "not an XLSX workbook"),
         ("raw.txt", b"id", "not a table"),

@@ -69,7 +69,7 @@ def accounts_add(
     \b
     Example: medthink accounts add ann --role maintainer --store board.sqlite
     """
-    with open_store(store) as opened:
+    with open_store(store, creates=True) as opened:
         from medthink.accounts.account import NewAccount, add_account
 
         new = NewAccount(
@@ -127,7 +127,7 @@ def accounts_invite(roles: "tuple[GivenRole, ...]", team: str, note: str, days: 
     \b
     Example: medthink accounts invite --role submitter --team "Tarn University" --url https://board.example.org
     """
-    with open_store(store) as opened:
+    with open_store(store, creates=True) as opened:
         from medthink.accounts.invitations import invite
 
         secret = invite(opened, roles, actor="command line", team=team, about=note, days=days)

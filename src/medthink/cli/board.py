@@ -55,7 +55,7 @@ def board_add(source: Path, data: Path, split: str, store: str, as_json: bool, *
     \b
     Example: medthink board add runs/qwen --data bench/ --team "My lab"
     """
-    with open_store(store) as opened:
+    with open_store(store, creates=True) as opened:
         from medthink.board.checking import LoadedBenchmark
         from medthink.board.publish import DirectSubmission, add_to_board
         from medthink.board.submissions import PROVENANCE, ModelDescription
@@ -309,7 +309,7 @@ def board_restore(backup: Path, store: str, as_json: bool) -> None:
     \b
     Example: medthink board restore board-2026-11-16.zip --store new.sqlite
     """
-    with open_store(store) as opened:
+    with open_store(store, creates=True) as opened:
         from medthink.store.backup import restore_backup
 
         rows = restore_backup(backup, opened)

@@ -137,11 +137,11 @@ def store_flag(command: Decorated) -> Decorated:
 
 
 @contextmanager
-def open_store(place: str) -> "Iterator[Store]":
-    """The store, closed afterwards."""
+def open_store(place: str, *, creates: bool = False) -> "Iterator[Store]":
+    """The store, closed afterwards; only commands that put something into one may make it."""
     try:
         from medthink.store.engine import Store, store_url
     except ModuleNotFoundError as error:
         raise UsageError(f"a board needs the package {error.name}", remedy="pip install 'medthink[board]'") from None
-    with closing(Store(store_url(place))) as store:
+    with closing(Store(store_url(place), must_exist=not creates)) as store:
         yield store

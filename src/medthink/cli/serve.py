@@ -102,7 +102,7 @@ def serve(is_demo: bool, **flags: Any) -> None:
         settings = settings if served.settings else ServeSettings(uploads_per_day=50, publications_per_week=50)
         served = _fill_demo(served)
     served.refuse_missing()
-    with open_store(served.store) as store:
+    with open_store(served.store, creates=True) as store:
         if listening.bind != LOOPBACK:
             _refuse_open_house(store, settings)
         _serve(store, served, settings, listening, is_demo=is_demo)

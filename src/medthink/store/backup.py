@@ -13,7 +13,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from medthink.core.errors import DataError, UsageError
+from medthink.core.errors import DataError, Declined, UsageError
 from medthink.core.files import write_atomic
 from medthink.core.jsonio import encode_json, parse_json
 from medthink.store.engine import Store
@@ -36,6 +36,8 @@ def write_backup(store: Store, path: Path) -> dict[str, int]:
             archive.writestr(f"{table.name}.jsonl", b"".join(lines))
             counts[f"{table.name}"] = len(lines)
         archive.writestr(_HEAD, encode_json({"format": _FORMAT, "rows": counts}))
+    if not any(counts.values()):
+        raise Declined("the store holds nothing", remedy="is this the right one? name it with --store")
     write_atomic(path, [stream.getvalue()])
     return counts
 

@@ -25,18 +25,22 @@ from medthink.store import tables
 _WAIT_S = 30
 # Connections that are kept open: opening one costs more than a save.
 _KEPT, _MOST = 16, 40
+_MAKE_ONE = "name it with --store; medthink board add and medthink serve make one"
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 class Store:
-    """An open store."""
+    """An open store; with `must_exist`, one that is not there is refused instead of made."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, must_exist: bool = False) -> None:
         self.url = url
         self._engine = _make_engine(url)
         # Writers of this process queue here: SQLite itself lets them sleep and try again, for longer each time.
         self._turn: AbstractContextManager[object] = threading.RLock() if self.is_sqlite else nullcontext()
         try:
+            if must_exist and not self._exists():
+                self.close()
+                raise UsageError(f"no store at {_shown_place(self._engine.url)}", remedy=_MAKE_ONE)
             self._upgrade()
         except DBAPIError as error:
             raise OutsideError(f"the store cannot be opened: {error.orig}", remedy="check --store") from None
@@ -67,6 +71,11 @@ class Store:
         """Close every connection."""
         self._engine.dispose()
 
+    def _exists(self) -> bool:
+        # SQLite would make the file that it is asked about.
+        file = self._engine.url.database if self.is_sqlite else None
+        return (file is None or Path(file).is_file()) and sa.inspect(self._engine).has_table("alembic_version")
+
     def _upgrade(self) -> None:
         """Migrate the tables to this release's form; several processes may open a store at once."""
         from alembic import command
@@ -79,6 +88,14 @@ class Store:
                 connection.execute(sa.text("SELECT pg_advisory_xact_lock(7233)"))
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
+
+
+def _shown_place(url: sa.URL) -> str:
+    """A file as seen from here, an address without its password."""
+    if url.drivername != "sqlite":
+        return url.render_as_string(hide_password=True)
+    file, here = Path(url.database or ""), Path.cwd()
+    return str(file.relative_to(here) if file.is_relative_to(here) else file)
 
 
 def store_url(place: str | Path) -> str:

@@ -133,7 +133,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(tmp_path, start_server):
 BUSY = """
 import sys, time
 from medthink.baselines.baseline import ChoosingBaseline
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 
 def learn(self, prompt, *, sample):
     print("learning", file=sys.stderr, flush=True)
@@ -141,7 +141,7 @@ def learn(self, prompt, *, sample):
         time.sleep(0.01)
 
 ChoosingBaseline.answer = learn
-sys.exit(enter(sys.argv[1:]))
+sys.exit(run_command(sys.argv[1:]))
 """
 
 
@@ -151,8 +151,7 @@ def test_ctrl_c_stops_a_reader_that_learns_and_keeps_the_loop_busy(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-c", BUSY, *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    while process.stderr.readline() != "learning\n":
-        pass
+    assert "learning\n" in iter(process.stderr.readline, ""), "it ended before it learned"
     process.send_signal(signal.SIGINT)
     code, _, err = finish(process)
     assert code == 130
@@ -164,7 +163,7 @@ def test_ctrl_c_stops_a_reader_that_learns_and_keeps_the_loop_busy(tmp_path):
 
 SLOW_DISK = """
 import sys, time
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 from medthink.runs.ledger.ledger import Ledger
 
 close = Ledger.close
@@ -174,7 +173,7 @@ def close_slowly(self):
     close(self)
 
 Ledger.close = close_slowly
-sys.exit(enter(sys.argv[1:]))
+sys.exit(run_command(sys.argv[1:]))
 """
 
 

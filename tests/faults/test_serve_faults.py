@@ -245,9 +245,9 @@ BOMBS = {
 CHECK = """
 import resource, sys
 from pathlib import Path
-from medthink.board.checking import HeldBenchmark, check_file
+from medthink.board.checking import LoadedBenchmark, check_file
 
-held = HeldBenchmark.open(Path(sys.argv[1]))
+held = LoadedBenchmark.open(Path(sys.argv[1]))
 for name in sys.argv[2:]:
     found = check_file(Path(name), held).submission.problems
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

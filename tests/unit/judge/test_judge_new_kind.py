@@ -24,10 +24,10 @@ LINES = {
 }
 COMMANDS = """
 import sys
-from medthink.cli.command import enter
+from medthink.cli.command import run_command
 run, exam, lists, page = sys.argv[1:]
 def do(*words, code=0):
-    found = enter(list(words))
+    found = run_command(list(words))
     assert found == code, (words, found)
 do("judge", run, "--judge", "baseline/rules", "--what", "certainty")
 do("judge", "exam", run, "--judge", "baseline/rules", "--what", "certainty", "--items", "2", "--out", exam)

@@ -282,6 +282,18 @@ def test_one_model_at_two_settings_or_under_two_names_is_one_voice():
     assert panel_judgements(rows)[0].verdicts[0].factual == "supported", "two against one"
 
 
+@pytest.mark.parametrize(("first", "then", "counts"), [(True, True, 0), (True, False, 0), (False, True, 1)])
+def test_a_voice_counts_by_its_first_reply_that_gave_verdicts(first, then, counts):
+    given = (step(1, "contradicted", "reasoning"), step(1))
+    replies = [
+        judged(1, verdict, prompt=prompt) if has_verdicts else judged(1, prompt=prompt, state="unjudged", why="failed")
+        for has_verdicts, verdict, prompt in zip((first, then), given, ("p1", "p2"), strict=True)
+    ]
+    others = [judged(1, given[counts], judge="b/x"), judged(1, given[1 - counts], judge="b/y")]
+    (row,) = panel_judgements([*others, *reversed(replies)])
+    assert (row.tries, row.verdicts[0].factual) == (3, given[counts].factual)
+
+
 def test_a_judge_that_was_asked_more_often_has_no_more_votes():
     wrong = step(1, "contradicted", "reasoning")
     often = [judged(1, wrong, judge="a/x", repeat=repeat) for repeat in range(5)]

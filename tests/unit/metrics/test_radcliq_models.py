@@ -186,7 +186,7 @@ def one_by_one(component: Any, texts: list[str]) -> list[float]:
 def test_batches_change_no_value(
     environment: Path, graph_weights: Path, budget: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in ("bertscore", "chexbert", "graphs"):
+    for module in ("bertscore", "chexbert", "radgraph"):
         monkeypatch.setattr(f"medthink.metrics.radcliq.{module}.token_budget", lambda: budget)
     graphs = RadGraph(
         WeightSource(graph_weights / "radgraph" / "radgraph"), WeightSource(graph_weights / "tiny-encoder")

@@ -13,8 +13,8 @@ from medthink.runs.ledger.lock import lock_run
 HOLDER = """
 import sys, time
 from pathlib import Path
-from medthink.runs.ledger.lock import hold
-with hold(Path(sys.argv[1])):
+from medthink.runs.ledger.lock import lock_run
+with lock_run(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)
 """
@@ -124,6 +124,15 @@ def test_a_call_whose_cost_is_not_known_counts_as_what_was_set_aside():
     budget.settle(reserve(budget, 0.6), None)
     with pytest.raises(BudgetReached, match=r"0\.60 spent"):
         reserve(budget, 0.6)
+
+
+def test_what_was_given_back_costs_nothing_and_is_no_call():
+    budget = Budget(max_usd=1.0, max_calls=2)
+    budget.settle(reserve(budget, 0.5), 0.125)
+    for _ in range(3):
+        budget.give_back(reserve(budget, 0.5))
+    assert (budget.calls, budget.spent_usd) == (1, 0.125)
+    reserve(budget, 0.5)
 
 
 def test_a_money_limit_needs_to_know_what_was_spent_before():

@@ -101,7 +101,7 @@ def sign_in_from(board: Board, proxies: tuple[str, ...], address: str) -> int:
 
 def test_who_asked_is_known_behind_a_proxy_that_is_trusted(tmp_path, cheap_passwords, monkeypatch):
     asked: list[str] = []
-    monkeypatch.setattr("medthink.web.accounts.sign_in.admit_sign_in", lambda _, __, address: asked.append(address))
+    monkeypatch.setattr("medthink.web.accounts.sign_in.limit_sign_in", lambda _, __, address: asked.append(address))
     settings = ServeSettings(public_url="https://board.example.org")
     board = Board(tmp_path, settings=settings)
     assert sign_in_from(board, settings.trusted_proxies, "203.0.113.7") == 422

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from medthink.cli import COMMANDS, overview
-from medthink.cli.command import HELP_FLAGS, ParentCommand, load_command
+from medthink.cli.command import HELP_FLAGS, load_command
 
 PAGE = Path(__file__).parent / "commands.md"
 
@@ -17,7 +17,7 @@ def all_commands() -> dict[str, click.Command]:
     for name in COMMANDS:
         command = load_command(name)
         found[f"medthink {name}"] = command
-        if isinstance(command, click.Group | ParentCommand):
+        if isinstance(command, click.Group):
             context = click.Context(command)
             for sub in command.list_commands(context):
                 found[f"medthink {name} {sub}"] = command.get_command(context, sub)

@@ -418,9 +418,9 @@ def test_status_shows_the_jobs_and_the_same_command_collects_them(tmp_path, benc
     code, _, err = finish(medthink(*words, "--no-wait"))
     assert code == 0, err
     assert "4 calls waiting in 1 batch" in err
-    code, out, _ = finish(medthink("run", "--status", tmp_path / "run"))
+    code, out, _ = finish(medthink("status", tmp_path / "run"))
     assert code == 0 and "batch_0" in out and "4 calls" in out and "unfinished" in out
-    code, out, _ = finish(medthink("run", "--status", tmp_path / "run", "--json"))
+    code, out, _ = finish(medthink("status", tmp_path / "run", "--json"))
     assert [(one["job"], one["state"]) for one in json.loads(out)["batches"]] == [("batch_0", "sent")]
     server.end_slow_jobs()
     code, out, err = finish(medthink(*words))

@@ -275,7 +275,7 @@ def test_a_run_in_a_folder_that_cannot_be_written_can_be_read(tmp_path):
     out.chmod(0o555)
     prefix = _without_rights()
     try:
-        code, shown, err = finish(medthink("run", "--status", out, prefix=prefix))
+        code, shown, err = finish(medthink("status", out, prefix=prefix))
         assert (code, "3 of 3 done" in shown) == (0, True), err
         words = (*run[:-1], f"replay/{out}", "--out", tmp_path / "again")
         code, shown, err = finish(medthink(*words, prefix=prefix))
@@ -393,7 +393,7 @@ def test_a_server_that_counts_no_tokens_for_images_is_pointed_out(tmp_path, star
     words = run_words(bench, tmp_path / "run", server.url, "--task", "twi")
     wide = {"COLUMNS": "200"}
     caution = "24 of 24 replies count too few input tokens for their images: the server may ignore images"
-    for more in (words, words, ["run", "--status", tmp_path / "run"]):
+    for more in (words, words, ["status", tmp_path / "run"]):
         code, out, err = finish(medthink(*more, env=wide))
         assert code == 0, err
         assert caution in out

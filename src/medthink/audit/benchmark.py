@@ -1,8 +1,8 @@
 """Audit of a benchmark without any model: what the options, the history, the letters and the lengths alone reveal.
 
-A probe raises the alarm when it beats chance significantly: a one-sided exact binomial test, corrected by Holm over all
-probes of the audit, at 1 %. The images' guesser raises none: the images are what should decide. A guesser with the same
-inputs as another (no history, or no image) adds no evidence.
+A guesser raises the alarm when it beats chance significantly: a one-sided exact binomial test, corrected by Holm over
+all guessers of the audit, at 1 %. The images' guesser raises none: the images are what should decide. A guesser with
+the same inputs as another (no history, or no image) adds no evidence.
 """
 
 from collections import Counter
@@ -64,7 +64,7 @@ class BenchmarkAudit(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def alarms(self) -> tuple[GuesserScore, ...]:
-        """The probes that beat chance."""
+        """The guessers that beat chance."""
         return tuple(score for score in self.scores if score.verdict == "alarm")
 
 
@@ -80,10 +80,10 @@ _COUNTED = ("answer-in-history", "history-duplicate-across-splits", "id-duplicat
 
 
 def audit_benchmark(benchmark: Benchmark, split: str, *, advance: Callable[[str], object] = str) -> BenchmarkAudit:
-    """Audit a split; `advance` is called with the name of each probe."""
+    """Audit a split; `advance` is called with the name of each guesser."""
     material = guessable_cases(benchmark, split)
     found = []
-    for name, guess in _probes(material).items():
+    for name, guess in _guessers(material).items():
         advance(name)
         found.append(guess())
     advance("duplicates and leaks")
@@ -102,7 +102,7 @@ def audit_benchmark(benchmark: Benchmark, split: str, *, advance: Callable[[str]
     )
 
 
-def _probes(material: Guessable) -> dict[str, Callable[[], Guesses]]:
+def _guessers(material: Guessable) -> dict[str, Callable[[], Guesses]]:
     return {
         "majority letter": lambda: guess_majority(material),
         "longest option": lambda: guess_longest(material.cases),

@@ -1,4 +1,4 @@
-"""The guessers that every run is compared with, the same for `score`, `report` and `probe`; trained once."""
+"""The guessers that every run is compared with, the same for `score`, `report` and `audit`; trained once."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Check a submission; the same code serves `medthink submit check`, `medthink board add` and the server."""
+"""Check a submission; the same code serves `medthink submission check`, `medthink board add` and the server."""
 
 import asyncio
 import re

@@ -57,7 +57,9 @@ def add_to_board(
     found = _known(store, received.token)
     if found.status in ("invalid", "failed"):
         said = "\n".join(list(problem_lines(found.problems))[:_MOST_SHOWN]) or found.detail
-        raise Declined(f"{addition.source} was not added:\n{said}", remedy="medthink submit check lists all problems")
+        raise Declined(
+            f"{addition.source} was not added:\n{said}", remedy="medthink submission check lists all problems"
+        )
     if found.status == "scored":
         publish(store, found.token, actor=actor)
         if addition.source.is_dir() and found.provenance == "traced":

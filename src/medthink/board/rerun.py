@@ -139,7 +139,7 @@ def _rerunnable(store: Store, token: str) -> SubmissionRecord:
     if found.provenance == "scored":
         raise UsageError(
             "this row has no confirmed traces, so the condition to re-run it under is unknown",
-            remedy="ask for a file made by medthink submit pack",
+            remedy="ask for a file made by medthink submission pack",
         )
     if found.provenance == "ledger":
         raise UsageError("this row was already run here, with its ledger", remedy="there is nothing more to verify")

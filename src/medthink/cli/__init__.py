@@ -25,9 +25,10 @@ COMMANDS = {
     "completion": Command("command:completion", "Print a script that completes commands and flags", _START),
     "data": Command("data.data:data", "Pull, check, describe, show, export or make a benchmark", _DATA),
     "curate": Command("curate:curate", "Turn raw teaching cases into a benchmark", _DATA),
-    "probe": Command("results.audit:probe", "Audit a benchmark for shortcuts, and runs for guessing", _DATA),
+    "audit": Command("results.audit:audit", "Audit a benchmark for shortcuts, and runs for guessing or memory", _DATA),
     "run": Command("run.run:run", "Run a model over a benchmark; run it again to continue", _RUN),
     "sweep": Command("run.sweep:sweep", "Run models × conditions × tasks as one unit", _RUN),
+    "status": Command("run.status:status", "Show how far a run or a sweep is", _RUN),
     "show": Command("run.show:show", "List a run's cases, or show one: prompts, replies, result", _RUN),
     "view": Command("serve:view", "Show runs and their cases in the browser, live and read-only", _RUN),
     "merge": Command("run.shards:merge", "Put the shards of one run together", _RUN),
@@ -40,11 +41,16 @@ COMMANDS = {
         "results.report:report", "Write one self-contained page about runs, with figures and tables", _RESULTS
     ),
     "judge": Command("judge:judge", "Have models judge a run's steps, discussions and findings", _REASONING),
-    "agree": Command(
-        "results.agreement:agree", "Compare readers and judges: agreement, effect of a judge's errors", _REASONING
+    "exam": Command("exam:exam", "Examine judges on expert sentences with known errors", _REASONING),
+    "agreement": Command(
+        "results.agreement:agreement", "Compare readers and judges: agreement, effect of a judge's errors", _REASONING
     ),
-    "reading": Command("reading:reading", "Make blinded reading lists for radiologists", _REASONING),
-    "submit": Command("submission:submit", "Pack, check or score a submission, or write it for the hub", _BOARD),
+    "reading": Command(
+        "reading:reading", "Blinded reading lists for radiologists: make, train, mark, export", _REASONING
+    ),
+    "submission": Command(
+        "submission:submission", "Pack, check or score a submission, or write it for the hub", _BOARD
+    ),
     "serve": Command("serve:serve", "Serve a leaderboard, and cases to read blind, in the browser", _BOARD),
     "accounts": Command("accounts:accounts", "Manage the accounts of a served board: roles, invitations", _BOARD),
     "board": Command("board:board", "Manage a leaderboard: add, list, withdraw, back up, restore", _BOARD),
@@ -88,7 +94,7 @@ def _follow(words: list[str]) -> int:
     if words in ([], ["--help"], ["-h"]):
         sys.stdout.write(overview())
         return 0
-    if words == ["--version"]:
+    if words in (["--version"], ["-V"]):
         from medthink import __version__
 
         sys.stdout.write(f"medthink {__version__}\n")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         "add": "accounts:accounts_add",
         "list": "accounts:accounts_list",
         "invite": "accounts:accounts_invite",
-        "change": "accounts:accounts_change",
+        "edit": "accounts:accounts_edit",
     },
 )
 def accounts() -> None:
@@ -84,20 +84,20 @@ def accounts_add(
 @click.option("--role", "roles", multiple=True, type=click.Choice(ROLES), help="New roles; may be repeated.")
 @click.option("--password", "asks_password", is_flag=True, help="Set a new password; this ends all sessions.")
 @click.option("--password-file", type=click.File("r"), help="A file with the password; - for standard input.")
-@click.option("--close/--open", "is_closed", default=None, help="Close the account, or open it again.")
+@click.option("--disable/--enable", "is_disabled", default=None, help="Disable the account, or enable it again.")
 @store_flag
-def accounts_change(
+def accounts_edit(
     name: str,
     roles: "tuple[GivenRole, ...]",
     asks_password: bool,
     password_file: TextIO | None,
-    is_closed: bool | None,
+    is_disabled: bool | None,
     store: str,
 ) -> None:
     """Change the account NAME: roles, password, or whether it is open.
 
     \b
-    Example: medthink accounts change ann --password
+    Example: medthink accounts edit ann --password
     """
     with open_store(store) as opened:
         from medthink.accounts.account import find_account, set_disabled, set_password, set_roles
@@ -109,8 +109,8 @@ def accounts_change(
             set_roles(opened, account, roles, actor="command line")
         if asks_password or password_file is not None:
             set_password(opened, account, read_password(password_file), actor="command line")
-        if is_closed is not None:
-            set_disabled(opened, account, is_disabled=is_closed, actor="command line")
+        if is_disabled is not None:
+            set_disabled(opened, account, is_disabled=is_disabled, actor="command line")
     print_line(f"{account.name} is changed.")
 
 

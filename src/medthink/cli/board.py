@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         "build": "board:board_build",
         "rerun": "board:board_rerun",
         "withdraw": "board:board_withdraw",
-        "work": "workers:board_work",
+        "worker": "workers:board_worker",
         "backup": "board:board_backup",
         "restore": "board:board_restore",
     },

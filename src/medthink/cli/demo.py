@@ -28,7 +28,7 @@ class _Step(NamedTuple):
 )
 @click.option("-v", "--verbose", is_flag=True, help="Show the full output of every command.")
 def demo(out: Path, verbose: bool) -> None:
-    """Make a phantom benchmark, check it, run embedded baselines over it, score, probe and judge them, write a report.
+    """Make a phantom benchmark, check it, run embedded baselines over it, score, audit and judge them, write a report.
 
     Needs no key and no network. Run it again to continue where it stopped; nothing is done twice.
 
@@ -88,18 +88,18 @@ def _steps(out: Path) -> list[_Step]:
         _Step(["score", *baselines, *shares], "Scoring every step"),
         _Step(["compare", shares[-1], shares[0]], "Comparing all images with none"),
         _Step(
-            ["probe", bench, shares[-1], shares[0]],
+            ["audit", bench, shares[-1], shares[0]],
             "Testing whether it is diagnosis or guessing",
             "^Diagnostic gain",
         ),
         _Step(["judge", shares[-1], *rules, "--what", "steps,omissions,findings"], "Judging the steps"),
         _Step(["judge", discussion, *rules], "Judging the discussions"),
         _Step(
-            ["judge", "exam", shares[-1], discussion, *rules, "--items", "5", "--out", str(out / "exam")],
+            ["exam", shares[-1], discussion, *rules, "--items", "5", "--out", str(out / "exam")],
             "Examining the judge",
         ),
         _Step(
-            ["report", *baselines, *shares, discussion, "--probe", "-o", str(out / "report.html")],
+            ["report", *baselines, *shares, discussion, "--audit", "-o", str(out / "report.html")],
             "Writing the report",
         ),
     ]

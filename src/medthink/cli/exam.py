@@ -1,4 +1,4 @@
-"""`medthink judge exam`: whether a judge finds known errors and leaves true sentences alone."""
+"""`medthink exam`: whether a judge finds known errors and leaves true sentences alone."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from medthink.runs.run import Run
 
 
-@click.command(name="exam")
+@click.command()
 @click.argument("sources", nargs=-1, type=click.Path(path_type=Path), metavar="[DATA|RUN]...")
 @judges_flag
 @click.option(
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 @sight_flags
 @asking_flags
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def judge_exam(sources: tuple[Path, ...], as_json: bool, out: Path, **flags: Any) -> None:
+def exam(sources: tuple[Path, ...], as_json: bool, out: Path, **flags: Any) -> None:
     """Examine judges on expert sentences with known errors.
 
     The sentences are those of DATA, a benchmark, or of the benchmark of a RUN: some made false by one edit each (side,
@@ -58,9 +58,9 @@ def judge_exam(sources: tuple[Path, ...], as_json: bool, out: Path, **flags: Any
     (docs/judging.md) ends with code 1.
 
     \b
-    Example: medthink judge exam bench/ --judge baseline/rules
-    Example: medthink judge exam runs/qwen --judge openai/gpt-5.2 --images --max-usd 10
-    Example: medthink judge exam --judge google/gemini-3-pro
+    Example: medthink exam bench/ --judge baseline/rules
+    Example: medthink exam runs/qwen --judge openai/gpt-5.2 --images --max-usd 10
+    Example: medthink exam --judge google/gemini-3-pro
     """
     from medthink.cli.output import follow
     from medthink.judge.asking import BATCHES

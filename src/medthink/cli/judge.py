@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from medthink.cli.command import ParentCommand
 from medthink.cli.flags import FiniteFloat, batch_option, no_wait_option, read_batch, say_jobs
 from medthink.cli.output import console, print_json, print_line, print_table
 from medthink.core.errors import Declined, OutsideError, PartlyFailed, UsageError
@@ -119,7 +118,7 @@ def read_transport(flags: dict[str, Any]) -> "Transport":
     )
 
 
-@click.command(cls=ParentCommand, modules={"exam": "exam:judge_exam"})
+@click.command()
 @click.argument("run", type=click.Path(path_type=Path))
 @judges_flag
 @click.option("--what", metavar="LIST", help="Kinds of judging, separated by commas; default: those of the task.")
@@ -250,7 +249,7 @@ def show_outdated(run: "JudgedRun") -> None:
 
     agreement = read_agreement(run.path)
     if agreement is not None and agreement.is_outdated(run.judgements):
-        print_line("agreement.json was made from earlier judgements: run medthink agree again", stderr=True)
+        print_line("agreement.json was made from earlier judgements: run medthink agreement again", stderr=True)
 
 
 def _show_seat(what: str, seat: "JudgeRow[JudgeConfigScores]") -> None:

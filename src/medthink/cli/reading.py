@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from medthink.cli.command import ParentCommand
+from medthink.cli.command import LazyGroup
 from medthink.cli.flags import FiniteFloat
 from medthink.cli.output import print_json, print_line
 from medthink.core.errors import Declined
@@ -16,14 +16,24 @@ if TYPE_CHECKING:
     from medthink.readers.training import MarkedReader
 
 
-@click.command(
-    cls=ParentCommand,
+@click.group(
+    cls=LazyGroup,
     modules={
+        "lists": "reading:reading_lists",
         "training": "reading:reading_training",
         "mark": "reading:reading_mark",
         "export": "reading:reading_export",
     },
 )
+def reading() -> None:
+    """Give texts to radiologists to read blind: lists to fill in, training with known answers, labels in a table.
+
+    \b
+    Example: medthink reading lists runs/retrieval --readers anna,ben --out reading/
+    """
+
+
+@click.command(name="lists")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--readers", required=True, metavar="NAME,NAME…", help="Who reads: a list for each.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="The folder to write to.")
@@ -56,7 +66,7 @@ if TYPE_CHECKING:
     help="What to write.",
 )
 @click.option("--data", type=click.Path(path_type=Path), help="The benchmark, if it has moved.")
-def reading(runs: tuple[Path, ...], readers: str, out: Path, form: str, data: Path | None, **flags: Any) -> None:
+def reading_lists(runs: tuple[Path, ...], readers: str, out: Path, form: str, data: Path | None, **flags: Any) -> None:
     """Make blinded reading lists from the judged texts of RUNS.
 
     Each reader gets a list to fill in, a table of the cases and their images, all under codes, and how-to-read.txt.
@@ -64,7 +74,7 @@ def reading(runs: tuple[Path, ...], readers: str, out: Path, form: str, data: Pa
     judged before: that cuts their texts into units.
 
     \b
-    Example: medthink reading runs/retrieval --readers anna,ben --sheets 50 --seed 7 --out reading/
+    Example: medthink reading lists runs/retrieval --readers anna,ben --sheets 50 --seed 7 --out reading/
     """
     from medthink.readers.assignment import ReadingPlan, sheets_of_run
     from medthink.readers.lists import key_path, write_lists

@@ -128,7 +128,7 @@ def _serve(store: "Store", served: Served, settings: "ServeSettings", listening:
         _fill_people(store, served, address)
     if not listening.no_open:
         click.launch(address)
-    crew = [["board", "work", "--with-parent", *served.store_flags()]] * (listening.workers if served.data else 0)
+    crew = [["board", "worker", "--with-parent", *served.store_flags()]] * (listening.workers if served.data else 0)
     crew += [["serve", "--fd", str(opened.fileno()), *served.flags()]] * (listening.processes - 1)
     with WorkerProcesses(crew, inherited=[opened.fileno()]).at_work():
         answer_requests(application, opened, settings.trusted_proxies)

@@ -1,4 +1,4 @@
-"""`medthink submit`: from a run or a file of predictions to a valid submission."""
+"""`medthink submission`: from a run or a file of predictions to a valid submission."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 @click.group(
     cls=LazyGroup,
     modules={
-        "pack": "submission:submit_pack",
-        "check": "submission:submit_check",
-        "score": "submission:submit_score",
-        "hub": "submission:submit_hub",
+        "pack": "submission:submission_pack",
+        "check": "submission:submission_check",
+        "score": "submission:submission_score",
+        "hub": "submission:submission_hub",
     },
 )
-def submit() -> None:
+def submission() -> None:
     """Pack a run as a submission, check and score one, or write its result for the hub.
 
     \b
-    Example: medthink submit pack runs/qwen -o qwen.jsonl
+    Example: medthink submission pack runs/qwen -o qwen.jsonl
     """
 
 
@@ -38,13 +38,13 @@ _MOST_SHOWN = 100
 @click.option("--data", required=True, type=click.Path(path_type=Path), help="The benchmark it is about.")
 @click.option("--split", default="test", show_default=True, help="The split it is about.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def submit_check(file: Path, data: Path, split: str, as_json: bool) -> None:
+def submission_check(file: Path, data: Path, split: str, as_json: bool) -> None:
     """Check FILE against the benchmark: every problem by line and field. Exit code 1 if there is one.
 
     Answer keys in FILE are never read.
 
     \b
-    Example: medthink submit check qwen.jsonl --data bench/
+    Example: medthink submission check qwen.jsonl --data bench/
     """
     from medthink.board.checking import LoadedBenchmark, check_file
 
@@ -92,13 +92,13 @@ def _plain(checked: "CheckedFile") -> dict[str, object]:
 @click.option("--dataset", default=None, metavar="ID", help="The benchmark's name on the hub.")
 @click.option("--revision", metavar="HASH", help="Its revision on the hub.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def submit_hub(
+def submission_hub(
     run: Path, out: Path, data: Path | None, dataset: str | None, revision: str | None, as_json: bool
 ) -> None:  # fmt: skip
     """Write RUN's accuracy as an .eval_results YAML file and print how to upload it.
 
     \b
-    Example: medthink submit hub runs/qwen -o medthinkvqa.yaml
+    Example: medthink submission hub runs/qwen -o medthinkvqa.yaml
     """
     from medthink.board.packing import DATASET, write_hub_results
     from medthink.core.clock import now_utc
@@ -118,13 +118,13 @@ def submit_hub(
 @click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="The file to write.")
 @click.option("--data", type=click.Path(path_type=Path), help="The benchmark, if it has moved.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def submit_pack(run: Path, out: Path, data: Path | None, as_json: bool) -> None:
+def submission_pack(run: Path, out: Path, data: Path | None, as_json: bool) -> None:
     """Write RUN as a submission with the traces that let a maintainer check it.
 
     The file holds letters, rationales, steps and every reply; nothing from the reference, and no paths or addresses.
 
     \b
-    Example: medthink submit pack runs/qwen -o qwen.jsonl
+    Example: medthink submission pack runs/qwen -o qwen.jsonl
     """
     from medthink.board.packing import pack_run
 
@@ -132,7 +132,7 @@ def submit_pack(run: Path, out: Path, data: Path | None, as_json: bool) -> None:
     if as_json:
         print_json({"file": str(out), "lines": lines})
         return
-    print_line(f"{lines} lines written to {out}. Check it with: medthink submit check {out} --data DATA")
+    print_line(f"{lines} lines written to {out}. Check it with: medthink submission check {out} --data DATA")
 
 
 @click.command()
@@ -140,11 +140,11 @@ def submit_pack(run: Path, out: Path, data: Path | None, as_json: bool) -> None:
 @click.option("--data", required=True, type=click.Path(path_type=Path), help="The benchmark it is about.")
 @click.option("--split", default="test", show_default=True, help="The split it is about.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def submit_score(file: Path, data: Path, split: str, as_json: bool) -> None:
+def submission_score(file: Path, data: Path, split: str, as_json: bool) -> None:
     """Check and score FILE as the leaderboard would. Exit code 1 if it has a problem.
 
     \b
-    Example: medthink submit score qwen.jsonl --data bench/
+    Example: medthink submission score qwen.jsonl --data bench/
     """
     from medthink.board.checking import LoadedBenchmark, check_file
     from medthink.cli.results.score import show_scores
@@ -153,7 +153,9 @@ def submit_score(file: Path, data: Path, split: str, as_json: bool) -> None:
     checked = check_file(file, LoadedBenchmark.open(data, split))
     if checked.scores is None:
         problems = checked.submission.problems
-        raise Declined(f"{file}: {problems[0]}, and {len(problems) - 1} more", remedy="medthink submit check lists all")
+        raise Declined(
+            f"{file}: {problems[0]}, and {len(problems) - 1} more", remedy="medthink submission check lists all"
+        )
     if as_json:
         print_json(to_plain(checked.scores) | {"provenance": checked.provenance, "doubts": checked.doubts})
         return

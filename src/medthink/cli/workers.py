@@ -85,14 +85,14 @@ OVERDUE_EXIT = 75
 @click.option("--once", is_flag=True, help="Process what is waiting, then exit.")
 @click.option("--with-parent", is_flag=True, hidden=True, help="Exit when standard input is closed.")
 @store_flag
-def board_work(data: Path, split: str, once: bool, with_parent: bool, store: str) -> None:
+def board_worker(data: Path, split: str, once: bool, with_parent: bool, store: str) -> None:
     """Check, score and rank the submissions of a served board until interrupted.
 
     `medthink serve` starts workers by itself; start more on any machine that can reach the store. If one is killed
     nothing is lost: another takes over its submission within half a minute.
 
     \b
-    Example: medthink board work --store postgresql://board@db/board --data bench/
+    Example: medthink board worker --store postgresql://board@db/board --data bench/
     """
     if with_parent:
         follow_parent()

@@ -244,7 +244,7 @@ def read_agreement(run: Path) -> RunAgreement | None:
     path = run / AGREEMENT_FILE
     if not path.exists():
         return None
-    return read_stored(path, RunAgreement, name="an agreement file", remedy="run medthink agree again")
+    return read_stored(path, RunAgreement, name="an agreement file", remedy="run medthink agreement again")
 
 
 def compare_raters(

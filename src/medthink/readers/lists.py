@@ -105,7 +105,7 @@ def key_path(out: Path) -> Path:
 
 def read_key(path: Path) -> ReadingKey:
     """The key of a set of reading lists."""
-    remedy = "give the key that medthink reading wrote"
+    remedy = "give the key that medthink reading lists wrote"
     return read_stored(path, ReadingKey, name="a key of reading lists", remedy=remedy)
 
 

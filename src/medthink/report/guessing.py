@@ -22,34 +22,34 @@ _MEANING = (
     "shown more than the rival."
 )
 _UNTRAINED = (
-    "medthink report --probe also audits the benchmark itself: what each guesser gets right, and whether that is more "
+    "medthink report --audit also audits the benchmark itself: what each guesser gets right, and whether that is more "
     "than chance."
 )
 
 
 class GroupAudit(NamedTuple):
-    """The audits of a group's runs; `probe` is that of the benchmark, None where no guessers were trained."""
+    """The audits of a group's runs; `benchmark` is that of the benchmark itself, or None."""
 
     audits: tuple[tuple[ReportRun, RunAudit], ...]
-    probe: BenchmarkAudit | None
+    benchmark: BenchmarkAudit | None
 
 
 def audit_group(group: ComparableGroup, data: Path | None = None, *, trains: bool) -> GroupAudit:
-    """Audit every run that answered by letter; `trains` also probes the benchmark itself."""
+    """Audit every run that answered by letter; `trains` also audits the benchmark itself."""
     if not group.lettered:
         return GroupAudit((), None)
     scored = [entry.scores for entry in group.lettered]
     manifest = group.entries[0].manifest
     benchmark, split = Benchmark.open(data or Path(manifest.benchmark)), manifest.selection.split
     guesses = rival_guesses(benchmark, split)
-    probe = audit_benchmark(benchmark, split) if trains else None
-    return GroupAudit(tuple((entry, audit_run(entry.scores, guesses, scored)) for entry in group.lettered), probe)
+    found = audit_benchmark(benchmark, split) if trains else None
+    return GroupAudit(tuple((entry, audit_run(entry.scores, guesses, scored)) for entry in group.lettered), found)
 
 
 def validity_markup(named: Sequence[tuple[str, GroupAudit]]) -> Iterator[Markup]:
     """The section, group by group: the definition, one row per run, every rival, and the effect of a change of form."""
     yield tag("p", _MEANING)
-    if any(audited.probe is None for _, audited in named):
+    if any(audited.benchmark is None for _, audited in named):
         yield tag("p", _UNTRAINED, class_="soft")
     for title, audited in named:
         yield tag("h3", title)
@@ -57,10 +57,10 @@ def validity_markup(named: Sequence[tuple[str, GroupAudit]]) -> Iterator[Markup]
 
 
 def _group_markup(audited: GroupAudit) -> Iterator[Markup]:
-    if audited.probe:
-        alarms = [one.name for one in audited.probe.alarms]
+    if audited.benchmark:
+        alarms = [one.name for one in audited.benchmark.alarms]
         yield tag("p", f"{_alarm_words(alarms)} (α = {ALPHA:g}, Holm over the guessers that should know nothing).")
-        yield table_markup(_probe_table(audited.probe), name="Guessers on the benchmark")
+        yield table_markup(_benchmark_table(audited.benchmark), name="Guessers on the benchmark")
     yield table_markup(_gain_table(audited.audits), name="Diagnostic gain by run")
     yield fold_section("Every rival", table_markup(_rival_table(audited.audits), name="Runs against their rivals"))
     consistency = _consistency_table(audited.audits)
@@ -82,7 +82,7 @@ def _alarm_words(alarms: list[str]) -> str:
     return f"The benchmark raises an alarm: {name_some(alarms)} beat{'s' if len(alarms) == 1 else ''} chance"
 
 
-def _probe_table(probe: BenchmarkAudit) -> Table:
+def _benchmark_table(found: BenchmarkAudit) -> Table:
     rows = tuple(
         (
             one.name,
@@ -91,7 +91,7 @@ def _probe_table(probe: BenchmarkAudit) -> Table:
             "–" if one.p_holm is None else as_p_value(one.p_holm),
             one.verdict,
         )
-        for one in probe.scores
+        for one in found.scores
     )
     return Table(("Guesser", "What it sees", "Right", "p (Holm)", "Verdict"), rows, frozenset({2, 3}))
 

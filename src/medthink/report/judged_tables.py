@@ -17,7 +17,7 @@ from medthink.readers.agreement import READERS, RaterPair, RunAgreement
 from medthink.stats.estimate import Undefined, mean_cell, rate_cell
 
 NO_READER = "not measured: no reader has judged this run"
-OUTDATED = "not measured: judged again since readers were compared; run medthink agree again"
+OUTDATED = "not measured: judged again since readers were compared; run medthink agreement again"
 NO_PANEL = "not measured: readers are compared with single judges"
 NO_SHARED = "not measured: no reader has judged what this judge has"
 _LONGEST_NAME = 30
@@ -85,7 +85,7 @@ def judge_rows(
     is_outdated: bool = False,
     exams: tuple[ExamResult, ...] = (),
 ) -> list[JudgeRow[Scored]]:
-    """The seats that gave verdicts, under the names that `medthink agree` uses."""
+    """The seats that gave verdicts, under the names that `medthink agreement` uses."""
     names = name_judges({one.seat: one.label for one in found if one.coverage.judged and one.seat.judge != PANEL})
     return [JudgeRow(run, names.get(one.seat, one.label), one, agreements, is_outdated, exams) for one in found]
 

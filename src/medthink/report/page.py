@@ -195,7 +195,7 @@ class ReportOptions(TypedDict, total=False):
     """Where the benchmark has moved, whether to train guessers or add JavaScript, which other files to write."""
 
     data: str | Path | None
-    probe: bool
+    audit: bool
     interactive: bool
     figure: str | Path | None
     csv: str | Path | None
@@ -209,7 +209,7 @@ def write_report(runs: Sequence[RunOrPath], page: str | Path, **options: Unpack[
     refuse_names(page, figure)
     data = _path(options.get("data"))
     groups = group_entries(load_entries([path_of(run) for run in runs], data))
-    audited = [audit_group(group, data, trains=options.get("probe", False)) for group in groups]
+    audited = [audit_group(group, data, trains=options.get("audit", False)) for group in groups]
     judged = score_judgements([entry for group in groups for entry in group.entries])
     # Whatever may be refused is made first, so that a refusal leaves no file behind.
     overview = overview_drawing(groups) if figure is not None else None

@@ -269,7 +269,7 @@ def _notes(material: ScoringInput, radcliq: RadCliQOptions | None) -> tuple[str,
     if material.task == "discussion":
         notes += _discussion_notes(material)
     elif material.task == "recall":
-        notes.append("Recall has no score: use medthink probe --contamination.")
+        notes.append("Recall has no score: use medthink audit contamination.")
     elif radcliq is not None:
         notes.append("RadCliQ was fitted on chest radiographs: elsewhere it is out of domain; read it by modality.")
     return tuple(notes)

@@ -243,7 +243,7 @@ def refuse_problems(path: Path, problems: tuple[SubmissionProblem, ...]) -> None
     if not blocking:
         return
     first, others = blocking[0], len(blocking) - 1
-    more = f" ({others} more: medthink submit check lists them all)" if others else ""
+    more = f" ({others} more: medthink submission check lists them all)" if others else ""
     raise DataError(first.message + more, file=path, row=first.line, field=first.field, remedy=first.remedy)
 
 

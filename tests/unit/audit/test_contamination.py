@@ -47,9 +47,9 @@ def make_runs(bench: Path, out: Path, share: float, **habits) -> list[str]:
     return [str(out / name) for name in ("recall", "answer", "other")]
 
 
-def probe(capsys, *words: str) -> tuple[int, list[dict]]:
+def audit(capsys, *words: str) -> tuple[int, list[dict]]:
     capsys.readouterr()
-    code = run_command(["probe", "--contamination", *words, "--json"])
+    code = run_command(["audit", "contamination", *words, "--json"])
     return code, json.loads(capsys.readouterr().out)
 
 
@@ -76,7 +76,7 @@ def unseen(bench, tmp_path_factory) -> list[str]:
 
 def test_a_model_that_has_part_of_the_file_by_heart_raises_the_alarm(seen, capsys):
     runs = seen
-    code, (found,) = probe(capsys, *runs)
+    code, (found,) = audit(capsys, *runs)
     by_kind = traces(found)
     assert code == 1
     for kind in ("letters", "case number"):
@@ -84,7 +84,7 @@ def test_a_model_that_has_part_of_the_file_by_heart_raises_the_alarm(seen, capsy
     # It knows the options in any order, so the order alone shows nothing.
     assert by_kind["hidden option"]["p_holm"] == 1
     assert found["verbatim"][0]["rate"]["value"] > 0.2
-    assert run_command(["probe", "--contamination", *runs]) == 1
+    assert run_command(["audit", "contamination", *runs]) == 1
     shown = " ".join(capsys.readouterr().out.split())
     assert "ALARM: server/m remembers what cannot be worked out (letters, case number)" in shown
     assert "At most 1 % of models that have not raise this alarm." in shown
@@ -92,7 +92,7 @@ def test_a_model_that_has_part_of_the_file_by_heart_raises_the_alarm(seen, capsy
 
 def test_memory_of_the_sequence_alone_is_seen_by_the_shuffled_control(bench, tmp_path, capsys):
     runs = make_runs(bench, tmp_path, 0.5, in_order=True)
-    code, (found,) = probe(capsys, *runs)
+    code, (found,) = audit(capsys, *runs)
     by_kind = traces(found)
     assert code == 1
     assert by_kind["hidden option"]["p_holm"] < 0.01
@@ -101,16 +101,16 @@ def test_memory_of_the_sequence_alone_is_seen_by_the_shuffled_control(bench, tmp
 
 def test_a_model_that_never_saw_it_raises_none_and_the_output_says_what_could_have_been_seen(unseen, capsys):
     runs = unseen
-    code, (found,) = probe(capsys, *runs)
+    code, (found,) = audit(capsys, *runs)
     assert code == 0 and not any(trace["p_holm"] < 0.01 for trace in found["traces"])
-    assert run_command(["probe", "--contamination", *runs]) == 0
+    assert run_command(["audit", "contamination", *runs]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert (
         "No alarm" in shown and "With 80 % power, memory of this share of the cases would be detected: letters" in shown
     )
 
 
-def test_controls_are_probed_alike_and_set_beside(bench, seen, tmp_path, capsys):
+def test_controls_are_audited_alike_and_set_beside(bench, seen, tmp_path, capsys):
     other = write_cases(tmp_path / "unseen", first=50_000)
     with RememberingServer(bench / "test.jsonl", 0.4) as server:
         words = [
@@ -124,7 +124,7 @@ def test_controls_are_probed_alike_and_set_beside(bench, seen, tmp_path, capsys)
             str(tmp_path / "control"),
         ]
         assert run_command(["run", str(other), *words]) == 0
-    code, (own, control) = probe(capsys, seen[0], "--control", str(tmp_path / "control"))
+    code, (own, control) = audit(capsys, seen[0], "--control", str(tmp_path / "control"))
     assert code == 1 and control["is_control"] and not any((one["p_holm"] or 1) < 0.01 for one in control["traces"])
     beside = own["verbatim"][1]
     assert beside["what"] == "cases that cannot have been seen" and beside["rate"]["value"] == 0
@@ -134,7 +134,7 @@ def test_controls_are_probed_alike_and_set_beside(bench, seen, tmp_path, capsys)
 def test_an_order_that_follows_the_alphabet_says_nothing_of_memory(tmp_path, capsys):
     bench = write_cases(tmp_path / "sorted", shuffled=False)
     runs = make_runs(bench, tmp_path, 0.0)
-    code, (found,) = probe(capsys, *runs)
+    code, (found,) = audit(capsys, *runs)
     by_kind = traces(found)
     assert code == 0
     for kind in ("letters", "hidden option", "answers"):
@@ -143,7 +143,7 @@ def test_an_order_that_follows_the_alphabet_says_nothing_of_memory(tmp_path, cap
 
 
 def test_accuracy_before_and_after_a_date_is_information_with_an_interval(seen, capsys):
-    _, (found,) = probe(capsys, *seen, "--released", "2026-01-01")
+    _, (found,) = audit(capsys, *seen, "--model-date", "2026-01-01")
     gap = found["dates"][0]
     assert (gap["before"]["n"], gap["after"]["n"], gap["undated"]) == (30, 30, 0)
     assert gap["difference"]["low"] < gap["before"]["value"] - gap["after"]["value"] < gap["difference"]["high"]
@@ -167,10 +167,8 @@ def test_dates_are_read_in_the_forms_rows_have(text, day):
 
 
 def test_without_a_recall_run_it_says_how_to_make_one(bench, unseen, capsys):
-    assert run_command(["probe", "--contamination", unseen[1]]) == 2
+    assert run_command(["audit", "contamination", unseen[1]]) == 2
     assert "medthink run DATA --task recall" in capsys.readouterr().err
-    assert run_command(["probe", str(bench), "--control", unseen[0]]) == 2
-    assert "add --contamination" in capsys.readouterr().err
 
 
 def test_scoring_a_recall_run_says_where_to_look(bench, tmp_path, capsys):
@@ -179,11 +177,11 @@ def test_scoring_a_recall_run_says_where_to_look(bench, tmp_path, capsys):
         == 0
     )
     assert run_command(["score", str(tmp_path / "r")]) == 0
-    assert "medthink probe --contamination" in " ".join(capsys.readouterr().out.split())
+    assert "medthink audit contamination" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_recall_run_is_neither_judged_nor_submitted(unseen, tmp_path, capsys):
     assert run_command(["judge", unseen[0], "--judge", "baseline/rules"]) == 2
     assert "this task produces nothing to judge" in capsys.readouterr().err
-    assert run_command(["submit", "pack", unseen[0], "-o", str(tmp_path / "s.jsonl")]) == 2
+    assert run_command(["submission", "pack", unseen[0], "-o", str(tmp_path / "s.jsonl")]) == 2
     assert "no letters to submit" in capsys.readouterr().err

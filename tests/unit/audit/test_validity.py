@@ -12,7 +12,7 @@ from scipy.stats import binom, binomtest, chisquare
 
 import small_benchmark
 from made_runs import make_run
-from medthink.audit import benchmark as probe
+from medthink.audit import benchmark as audited
 from medthink.audit.benchmark import audit_benchmark
 from medthink.audit.rivals import (
     Guessable,
@@ -110,10 +110,10 @@ def test_an_alarm_takes_one_per_cent_after_correction_over_the_telling_four(clea
         return Guesses(name, "rule", letters)
 
     right = {"guesser:options": 8, "guesser:question": 0, "guesser:images": 40}
-    monkeypatch.setattr(probe, "guess_longest", lambda _: guess("longest option", hits))
-    monkeypatch.setattr(probe, "guess_majority", lambda _: guess("majority letter", 9))
+    monkeypatch.setattr(audited, "guess_longest", lambda _: guess("longest option", hits))
+    monkeypatch.setattr(audited, "guess_majority", lambda _: guess("majority letter", 9))
     monkeypatch.setattr(
-        probe, "guess_by_inputs", lambda _, inputs: guess(f"guesser:{inputs}", right[f"guesser:{inputs}"])
+        audited, "guess_by_inputs", lambda _, inputs: guess(f"guesser:{inputs}", right[f"guesser:{inputs}"])
     )
     found = {score.name: score for score in audit_benchmark(Benchmark.open(clean), "test").scores}
     raw = {name: binom.sf(round(one.accuracy.value * 40) - 1, 40, 0.2) for name, one in found.items()}
@@ -324,7 +324,7 @@ def test_the_samples_of_a_case_are_one_witness_of_a_bias_of_place(clean, tmp_pat
 
 def test_a_run_on_another_split_is_not_set_against_guesses_about_this_one(clean, tmp_path, capsys):
     run(clean, tmp_path / "run", selection=Selection(split="train"))
-    assert run_command(["probe", str(clean), str(tmp_path / "run")]) == 2
+    assert run_command(["audit", str(clean), str(tmp_path / "run")]) == 2
     assert "is on the train split" in capsys.readouterr().err
 
 
@@ -332,7 +332,7 @@ def test_the_command_sets_runs_against_guessers_and_one_another(tmp_path, capfd)
     bench = small_benchmark.write_benchmark(tmp_path / "bench", 12)
     made = {"all": {}, "blind": {"image_share": 0.0}, "talk": {"task": "discussion"}}
     runs = [str(make_run(tmp_path / name, bench, **options)) for name, options in made.items()]
-    code = run_command(["probe", str(bench), *runs])
+    code = run_command(["audit", str(bench), *runs])
     shown = capfd.readouterr()
     assert ("ALARM" in shown.out, "No alarm" in shown.out) == (code == 1, code == 0)
     assert "all: accuracy" in shown.out and "Diagnostic gain of all: " in shown.out
@@ -340,8 +340,8 @@ def test_the_command_sets_runs_against_guessers_and_one_another(tmp_path, capfd)
     assert words.count("no image-free run of this model was given") == 1
     assert ("No alarm" in words) == ("With 12 cases, a guesser that is right" in words)
     assert "talk: it was not asked for letters" in shown.err
-    assert run_command(["probe", str(bench), *runs, "--json"]) == code
-    audits = msgspec.json.decode(capfd.readouterr().out)["audits"]
+    assert run_command(["audit", str(bench), *runs, "--json"]) == code
+    audits = msgspec.json.decode(capfd.readouterr().out)["runs"]
     guessers = ["longest option", "guesser:options", "guesser:question"]
     assert [[rival["name"] for rival in one["rivals"]] for one in audits] == [
         [*guessers, "own run without images"],
@@ -353,19 +353,19 @@ def test_the_command_sets_runs_against_guessers_and_one_another(tmp_path, capfd)
 def test_the_command_says_it_by_its_exit_code(kind, code, request, tmp_path):
     bench = request.getfixturevalue(kind)
     shown = subprocess.run(
-        [sys.executable, "-m", "medthink", "probe", str(bench), "--json"], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "medthink", "audit", str(bench), "--json"], capture_output=True, text=True, check=False
     )
     assert shown.returncode == code, shown.stderr
     found = msgspec.json.decode(shown.stdout)
-    assert found["probe"]["n_cases"] == 40
+    assert found["benchmark"]["n_cases"] == 40
 
 
-def test_report_probe_and_score_credit_a_guesser_with_the_same_gain(leaky, tmp_path, capsys, monkeypatch):
+def test_report_audit_and_score_credit_a_guesser_with_the_same_gain(leaky, tmp_path, capsys, monkeypatch):
     # The report set runs against the longest option alone, and credited an options-only guesser with +21.7 points.
     monkeypatch.setenv("COLUMNS", "250")
     run(leaky, tmp_path / "guesser", model="baseline/guesser:options")
-    assert run_command(["probe", str(leaky), str(tmp_path / "guesser"), "--json"]) == 1
-    (found,) = msgspec.json.decode(capsys.readouterr().out)["audits"]
+    assert run_command(["audit", str(leaky), str(tmp_path / "guesser"), "--json"]) == 1
+    (found,) = msgspec.json.decode(capsys.readouterr().out)["runs"]
     assert found["diagnostic_gain"]["value"] <= 0
     (group,) = group_entries(load_entries([tmp_path / "guesser"]))
     ((_, audited),) = audit_group(group, trains=False).audits
@@ -381,8 +381,8 @@ def test_submission_files_are_audited_like_runs(clean, tmp_path, capsys):
     run(clean, tmp_path / "run")
     file = tmp_path / "theirs.jsonl"
     file.write_bytes((tmp_path / "run" / "predictions.jsonl").read_bytes())
-    assert run_command(["probe", str(clean), str(tmp_path / "run"), str(file), "--json"]) == 0
-    audits = msgspec.json.decode(capsys.readouterr().out)["audits"]
+    assert run_command(["audit", str(clean), str(tmp_path / "run"), str(file), "--json"]) == 0
+    audits = msgspec.json.decode(capsys.readouterr().out)["runs"]
     assert audits[0]["diagnostic_gain"] == audits[1]["diagnostic_gain"]
 
 

@@ -126,13 +126,13 @@ def test_which_benchmark_must_be_said_where_there_are_several(store, held):
 
 @pytest.mark.parametrize("command", ["check", "score"])
 def test_a_submission_that_is_not_there_is_named_with_the_remedy(command, bench, tmp_path, capsys):
-    assert run_command(["submit", command, str(tmp_path / "none.jsonl"), "--data", str(bench)]) == 2
+    assert run_command(["submission", command, str(tmp_path / "none.jsonl"), "--data", str(bench)]) == 2
     assert capsys.readouterr().err == f"medthink: {tmp_path / 'none.jsonl'}: no such file\n  → check the path\n"
 
 
 def test_the_commands_pack_check_add_list_withdraw_back_up_and_restore(bench, tmp_path):
     from medthink.cli.board import board as board_group
-    from medthink.cli.submission import submit
+    from medthink.cli.submission import submission
 
     def call(group, *words):
         found = call_command(group, words, catch_exceptions=False)
@@ -141,10 +141,12 @@ def test_the_commands_pack_check_add_list_withdraw_back_up_and_restore(bench, tm
 
     run_model(bench, model="baseline/random", out=tmp_path / "run")
     run_model(bench, model="baseline/longest", out=tmp_path / "longest")
-    call(submit, "pack", tmp_path / "run", "-o", tmp_path / "s.jsonl")
-    assert "No problems in 12 lines" in call(submit, "check", tmp_path / "s.jsonl", "--data", bench)
-    assert json.loads(call(submit, "score", tmp_path / "s.jsonl", "--data", bench, "--json"))["provenance"] == "traced"
-    call(submit, "hub", tmp_path / "run", "-o", tmp_path / "r.yaml")
+    call(submission, "pack", tmp_path / "run", "-o", tmp_path / "s.jsonl")
+    assert "No problems in 12 lines" in call(submission, "check", tmp_path / "s.jsonl", "--data", bench)
+    assert (
+        json.loads(call(submission, "score", tmp_path / "s.jsonl", "--data", bench, "--json"))["provenance"] == "traced"
+    )
+    call(submission, "hub", tmp_path / "run", "-o", tmp_path / "r.yaml")
     assert "task_id: test" in (tmp_path / "r.yaml").read_text()
     place = ("--store", tmp_path / "b.sqlite")
     file = ("--model", "ours", "--team", "us", "--data", bench, "--json")

@@ -46,15 +46,15 @@ def test_accounts_are_changed_and_the_last_maintainer_stays(here, capsys):
     add("ann", "--role", "maintainer")
     add("bob", "--role", "submitter")
     (here / "password").write_text("granite window seven\n")
-    assert do("accounts", "change", "bob", "--role", "reader", "--close", "--password-file", "password") == 0
+    assert do("accounts", "edit", "bob", "--role", "reader", "--disable", "--password-file", "password") == 0
     store = Store(store_url(here / "board.sqlite"))
     bob = list_accounts(store)[1]
     assert bob.roles == ("reader",) and bob.disabled_at
-    assert do("accounts", "change", "bob", "--open") == 0
+    assert do("accounts", "edit", "bob", "--enable") == 0
     assert check_password(store, "bob", "granite window seven")
     store.close()
-    assert do("accounts", "change", "ann", "--role", "reader") == 1
-    assert do("accounts", "change", "eve", "--close") == 2
+    assert do("accounts", "edit", "ann", "--role", "reader") == 1
+    assert do("accounts", "edit", "eve", "--disable") == 2
     assert "no account eve" in capsys.readouterr().err
 
 

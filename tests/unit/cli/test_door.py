@@ -48,7 +48,7 @@ def test_a_terminal_without_unicode_gets_question_marks_and_json_stays_whole(ben
         assert "?" in out
     run = bench.parent / "run"
     assert run_command(["run", str(bench), "--model", "baseline/random", "--out", str(run)]) == 0
-    whole = [finish(medthink("run", "--status", run, "--json", env=env))[1] for env in (narrow, {})]
+    whole = [finish(medthink("status", run, "--json", env=env))[1] for env in (narrow, {})]
     assert whole[0] == whole[1]
     assert "·" in json.loads(whole[0])["condition_label"]
 
@@ -66,7 +66,10 @@ def test_a_terminal_without_unicode_gets_question_marks_and_json_stays_whole(ben
         ),
         (["judge", "run", "--judge", "baseline/rules", "--max-usd", "nan"], "nan is not a finite number"),
         (["judge", "run", "--judge", "baseline/rules", "--show", ""], "cannot be shown nothing"),
-        (["reading", "run", "--readers", "a,b", "--out", "lists", "--again", "nan"], "nan is not a finite number"),
+        (
+            ["reading", "lists", "run", "--readers", "a,b", "--out", "lists", "--again", "nan"],
+            "nan is not a finite number",
+        ),
     ],
 )
 def test_a_value_that_bounds_nothing_is_refused(words, message, capsys):

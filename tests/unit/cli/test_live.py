@@ -113,7 +113,7 @@ def counts_of(text: str) -> LiveCounts:
 def test_the_docs_show_the_line_and_the_status_as_they_are_printed():
     shown = re.search(r"```text\n\d\d:\d\d:\d\d (asking: .*)\n```", RUNNING)[1]
     assert progress_line(counts_of(shown)) == shown
-    status = re.search(r"```text\n\$ medthink run --status.*?```", RUNNING, re.DOTALL)[0]
+    status = re.search(r"```text\n\$ medthink status.*?```", RUNNING, re.DOTALL)[0]
     counts = counts_of(status)
     for name, text in (("state", f"running: {describe_phase(counts)}"), *progress_text(counts)):
         assert f"\n{name:<20}{text}\n" in status
@@ -126,8 +126,8 @@ def test_another_terminal_sees_the_same_while_it_runs(tmp_path):
         words = ("run", bench, "--model", "server/m", "--base-url", f"{server.url}/v1", "--task", "twi")
         working = medthink(*words, "--concurrency", 2, "--out", tmp_path / "run")
         server.wait_for(6)
-        code, out, err = finish(medthink("run", "--status", tmp_path / "run", env={"COLUMNS": "160"}))
-        told = json.loads(finish(medthink("run", "--status", tmp_path / "run", "--json"))[1])["live"]
+        code, out, err = finish(medthink("status", tmp_path / "run", env={"COLUMNS": "160"}))
+        told = json.loads(finish(medthink("status", tmp_path / "run", "--json"))[1])["live"]
         working.send_signal(signal.SIGINT)
         finish(working)
     finally:
@@ -137,5 +137,5 @@ def test_another_terminal_sees_the_same_while_it_runs(tmp_path):
     assert "in flight" in out
     assert (told["phase"], told["is_running"], told["calls"], told["predictions"]) == ("asking", True, 32, 8)
     assert (told["done"], told["in_flight"]) == (4, 2)
-    _, out, _ = finish(medthink("run", "--status", tmp_path / "run"))
+    _, out, _ = finish(medthink("status", tmp_path / "run"))
     assert "unfinished" in out

@@ -11,7 +11,7 @@ LOOKING = [
     ("board", "backup", "backup.zip"),
     ("board", "withdraw", "token", "--why", "a reason"),
     ("accounts", "list"),
-    ("accounts", "change", "ann", "--close"),
+    ("accounts", "edit", "ann", "--disable"),
 ]
 
 

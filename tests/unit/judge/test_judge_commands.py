@@ -73,7 +73,10 @@ def test_what_cannot_be_done_is_said_with_its_code(words, code, message, run, ca
 def test_lists_are_made_filled_in_and_compared(run, tmp_path, capsys):
     run_command(["judge", str(run), "--judge", "baseline/rules"])
     folder = tmp_path / "reading"
-    assert run_command(["reading", str(run), "--readers", "anna,ben", "--out", str(folder), "--format", "xlsx"]) == 0
+    assert (
+        run_command(["reading", "lists", str(run), "--readers", "anna,ben", "--out", str(folder), "--format", "xlsx"])
+        == 0
+    )
     assert "keep it from the readers" in capsys.readouterr().out
     key = read_key(key_path(folder))
     for reader in ("anna", "ben"):
@@ -84,7 +87,7 @@ def test_lists_are_made_filled_in_and_compared(run, tmp_path, capsys):
             row["note"] = "=1+1" if number else ""
         rows[0]["unit"] = "nowhere"
         write_table(folder / f"{reader}.xlsx", COLUMNS, rows)
-    words = ["agree", str(run), str(folder / "anna.xlsx"), str(folder / "ben.xlsx"), "--key", str(key_path(folder))]
+    words = ["agreement", str(run), str(folder / "anna.xlsx"), str(folder / "ben.xlsx"), "--key", str(key_path(folder))]
     assert run_command(words) == 0
     captured = capsys.readouterr()
     assert "reader–reader: anna and ben" in captured.out
@@ -99,14 +102,16 @@ def test_lists_are_made_filled_in_and_compared(run, tmp_path, capsys):
 def test_a_list_that_is_not_filled_in_yet_is_one_line_and_buries_no_other_problem(run, tmp_path, capsys):
     run_command(["judge", str(run), "--judge", "baseline/rules"])
     folder = tmp_path / "reading"
-    run_command(["reading", str(run), "--readers", "anna,ben", "--again", "0", "--planted", "0", "--out", str(folder)])
+    run_command(
+        ["reading", "lists", str(run), "--readers", "anna,ben", "--again", "0", "--planted", "0", "--out", str(folder)]
+    )
     rows = [dict(row.cells) for row in read_table(folder / "anna.csv").rows]
     write_table(
         folder / "anna.csv", COLUMNS, [rows[0] | {"factual": "perhaps"}, rows[1] | {"factual": "yes"}, *rows[2:]]
     )
     lists = [str(folder / f"{reader}.csv") for reader in ("anna", "ben")]
     capsys.readouterr()
-    assert run_command(["agree", str(run), *lists, "--key", str(key_path(folder))]) == 0
+    assert run_command(["agreement", str(run), *lists, "--key", str(key_path(folder))]) == 0
     invalid, anna, ben, total = capsys.readouterr().err.splitlines()
     assert "anna.csv:2: invalid: " in invalid and "'perhaps' is neither yes nor no" in invalid
     assert anna.endswith("anna.csv: unlabelled: 7 units are empty, in row 4, 5, 6, 7, 8, …")
@@ -123,7 +128,7 @@ def test_agree_combines_few_readers_with_the_judge_and_says_what_that_rests_on(t
     rows = [{"reader": "anna", "unit": one.id, "factual": "no" if "WRONG" in one.text else "yes"} for one in units]
     write_table(tmp_path / "t.jsonl", ("reader", "unit", "factual"), rows)
     capsys.readouterr()
-    assert run_command(["agree", str(run), str(tmp_path / "t.jsonl")]) == 0
+    assert run_command(["agreement", str(run), str(tmp_path / "t.jsonl")]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "judge alone judge corrected readers alone readers and judge" in shown
     assert "it holds if the cases read were drawn at random" in shown
@@ -146,7 +151,7 @@ def test_agree_shows_slices_when_asked_the_weighted_kappa_and_where_kappa_mislea
     ]
     write_table(tmp_path / "t.jsonl", ("reader", "unit", "label", "score"), rows)
     capsys.readouterr()
-    assert run_command(["agree", str(run), str(tmp_path / "t.jsonl")]) == 0
+    assert run_command(["agreement", str(run), str(tmp_path / "t.jsonl")]) == 0
     shown = capsys.readouterr().out
     assert "modality: CT" not in shown
     education = next(line for line in shown.splitlines() if line.split()[:2] == ["education", "10"])
@@ -154,22 +159,22 @@ def test_agree_shows_slices_when_asked_the_weighted_kappa_and_where_kappa_mislea
     assert f"{kappas.kappa_quadratic.value:.2f}".replace("0.", ".") in education
     assert f"{kappas.kappa_linear.value:.2f}".replace("0.", ".") not in education
     assert "– !" in next(line for line in shown.splitlines() if line.split()[:2] == ["sentence", "24"])
-    assert run_command(["agree", str(run), str(tmp_path / "t.jsonl"), "--slices"]) == 0
+    assert run_command(["agreement", str(run), str(tmp_path / "t.jsonl"), "--slices"]) == 0
     assert "anna and ben · modality: CT" in capsys.readouterr().out
 
 
 def test_judging_again_says_that_the_agreement_is_of_earlier_judgements(run, capsys):
     words = ["judge", str(run), "--judge", "baseline/rules"]
-    note = "agreement.json was made from earlier judgements: run medthink agree again"
+    note = "agreement.json was made from earlier judgements: run medthink agreement again"
     assert run_command(words) == 0
-    assert run_command(["agree", str(run)]) == 0
+    assert run_command(["agreement", str(run)]) == 0
     assert run_command(words) == 0
     assert note not in capsys.readouterr().err
     assert run_command([*words, "--show", "findings", "--json"]) == 0
     captured = capsys.readouterr()
     assert note in captured.err
     assert json.loads(captured.out)["calls_made_now"] == 3
-    assert run_command(["agree", str(run)]) == 0
+    assert run_command(["agreement", str(run)]) == 0
     assert run_command(words) == 0
     assert note not in capsys.readouterr().err
 
@@ -182,7 +187,7 @@ def test_names_that_look_like_markup_are_shown_as_they_are(run, tmp_path, capsys
     place = tmp_path / "[b] names"
     run.rename(place)
     capsys.readouterr()
-    assert run_command(["agree", str(place), str(tmp_path / "t.jsonl")]) == 0
+    assert run_command(["agreement", str(place), str(tmp_path / "t.jsonl")]) == 0
     shown = capsys.readouterr().out
     assert "reader–reader: :smile: ben and [red]anna[/]" in shown
     assert "\x1b" not in shown

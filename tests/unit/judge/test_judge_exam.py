@@ -7,7 +7,6 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from calling import call_command
 from expert_benchmark import FINDINGS, write_expert_benchmark
 from judge_server import JudgeServer, contradict, judge_well, step_verdict
 from medthink.cases.benchmark import Benchmark
@@ -383,7 +382,7 @@ def test_a_judged_number_shows_its_judges_exam_in_terminal_and_report(bench, tmp
         assert run_command(words) == 0
     assert "not examined" in capsys.readouterr().out
     with JudgeServer(judge_by(lambda unit, data: True)) as server:
-        exam = ["judge", "exam", str(run), "--judge", "server/j", "--base-url", server.url, "--items", "6"]
+        exam = ["exam", str(run), "--judge", "server/j", "--base-url", server.url, "--items", "6"]
         assert run_command([*exam, "--out", str(tmp_path / "exam")]) == 1
     out = capsys.readouterr()
     assert "BELOW THE FLOOR" in out.out and "below the floor: server/j" in out.err
@@ -402,7 +401,7 @@ def test_a_judged_number_shows_its_judges_exam_in_terminal_and_report(bench, tmp
 
 
 def test_the_command_examines_the_embedded_judge_offline(bench, tmp_path, capsys):
-    words = ["judge", "exam", str(bench), "--judge", "baseline/rules", "--items", "4", "--out", str(tmp_path / "e")]
+    words = ["exam", str(bench), "--judge", "baseline/rules", "--items", "4", "--out", str(tmp_path / "e")]
     assert run_command(words) == 0, "a smoke test is no judge below the floor"
     shown = capsys.readouterr().out
     for word in (
@@ -413,7 +412,7 @@ def test_the_command_examines_the_embedded_judge_offline(bench, tmp_path, capsys
         "own wording preferred",
     ):
         assert word in shown
-    assert run_command(["judge", "exam", "--judge", "baseline/rules", "--out", str(tmp_path / "e"), "--json"]) == 0
+    assert run_command(["exam", "--judge", "baseline/rules", "--out", str(tmp_path / "e"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["calls_made_now"] == 0
     (result,) = told["results"]
@@ -422,23 +421,15 @@ def test_the_command_examines_the_embedded_judge_offline(bench, tmp_path, capsys
 
 
 def test_an_exam_that_nobody_answers_says_so(bench, tmp_path, capsys):
-    words = ["judge", "exam", str(bench), "--judge", "server/x", "--base-url", "http://127.0.0.1:9/v1"]
+    words = ["exam", str(bench), "--judge", "server/x", "--base-url", "http://127.0.0.1:9/v1"]
     assert run_command([*words, "--out", str(tmp_path / "e"), "--patience", "0"]) == 3
-    assert run_command(["judge", "exam", str(bench), str(tmp_path), "--judge", "baseline/rules"]) == 2
+    assert run_command(["exam", str(bench), str(tmp_path), "--judge", "baseline/rules"]) == 2
     assert "one benchmark, not from 2" in capsys.readouterr().err
     run = judged_run(write_expert_benchmark(tmp_path / "other", cases=3), tmp_path)
-    words = ["judge", "exam", str(bench), str(run), "--judge", "baseline/rules", "--items", "2"]
+    words = ["exam", str(bench), str(run), "--judge", "baseline/rules", "--items", "2"]
     assert run_command([*words, "--out", str(tmp_path / "f")]) == 2
     assert "from different benchmarks" in capsys.readouterr().err
     assert not (run / "exams.json").exists()
-
-
-def test_the_parent_command_keeps_its_own_arguments(tmp_path):
-    from medthink.cli.judge import judge
-
-    shown = call_command(judge, ["-h"]).output
-    assert "RUN" in shown and "exam" in shown.split("Commands:")[1]
-    assert "[DATA|RUN]" in call_command(judge, ["exam", "-h"]).output
 
 
 def test_sheets_of_an_exam_are_kept_as_they_were_asked(bench, tmp_path):

@@ -30,8 +30,8 @@ def do(*words, code=0):
     found = run_command(list(words))
     assert found == code, (words, found)
 do("judge", run, "--judge", "baseline/rules", "--what", "certainty")
-do("judge", "exam", run, "--judge", "baseline/rules", "--what", "certainty", "--items", "2", "--out", exam)
-do("reading", run, "--readers", "anna", "--per-sheet", "1", "--planted", "0", "--again", "0", "--out", lists)
+do("exam", run, "--judge", "baseline/rules", "--what", "certainty", "--items", "2", "--out", exam)
+do("reading", "lists", run, "--readers", "anna", "--per-sheet", "1", "--planted", "0", "--again", "0", "--out", lists)
 from pathlib import Path
 from medthink.core.tables import read_table, write_table
 path = Path(lists) / "anna.csv"
@@ -39,7 +39,7 @@ rows = [dict(row.cells) for row in read_table(path).rows]
 for row in rows:
     row["certainty"] = "hedged" if "may" in row["text"] else "plain"
 write_table(path, list(rows[0]), rows)
-do("agree", run, str(path), "--key", f"{lists}-key.json")
+do("agreement", run, str(path), "--key", f"{lists}-key.json")
 do("report", run, "-o", page)
 """
 

@@ -101,7 +101,7 @@ def test_the_published_table_gives_the_same_agreement_as_the_lists_it_was_made_f
     capsys.readouterr()
     shown = []
     for one in (table, out):
-        assert run_command(["agree", str(run), str(one)]) == 0
+        assert run_command(["agreement", str(run), str(one)]) == 0
         lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("critical ")]
         shown.append([line.split() for line in lines])
     assert shown[0] == shown[1] != []

@@ -71,7 +71,7 @@ def read(tmp_path):
 def test_the_label_that_stands_alone_is_listed_and_its_case_divides_most(read, capsys):
     run, table, slip = read
     capsys.readouterr()
-    assert run_command(["agree", str(run), str(table), "--items", "--json"]) == 0
+    assert run_command(["agreement", str(run), str(table), "--items", "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)
     assert found["aspect"] == "support" and len(found["raters"]) == 3
     (alone,) = found["alone"]
@@ -84,9 +84,9 @@ def test_the_label_that_stands_alone_is_listed_and_its_case_divides_most(read, c
 def test_it_is_printed_as_a_reading_list(read, capsys):
     run, table, _ = read
     capsys.readouterr()
-    assert run_command(["agree", str(run), str(table), "--items"]) == 0
+    assert run_command(["agreement", str(run), str(table), "--items"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "Worth a second look: one reader against all others" in shown
     assert "A reading list, not a finding" in shown
-    assert run_command(["agree", str(run), "--items"]) == 0
+    assert run_command(["agreement", str(run), "--items"]) == 0
     assert "No reader's label is contradicted" in capsys.readouterr().out

@@ -390,19 +390,21 @@ def test_a_wrong_or_missing_key_is_refused_and_keeps_the_old_agreement(run, tmp_
         made = write_lists(tmp_path / name, sheets_of_run(run), ReadingPlan(readers=("anna", "ben"), seed=len(name)))
         fill(tmp_path / name, "anna", made, "csv")
     table = str(tmp_path / "a/anna.csv")
-    assert run_command(["agree", str(run), table, "--key", str(key_path(tmp_path / "a"))]) == 0
+    assert run_command(["agreement", str(run), table, "--key", str(key_path(tmp_path / "a"))]) == 0
     before = (run / "agreement.json").read_bytes()
     words = ["--key", str(key_path(tmp_path / key))] if key else []
-    assert run_command(["agree", str(run), table, *words]) == 2
+    assert run_command(["agreement", str(run), table, *words]) == 2
     assert "no row of the table belongs to this run" in capsys.readouterr().err
     assert (run / "agreement.json").read_bytes() == before
 
 
 def test_lists_that_nobody_filled_in_are_refused_and_keep_the_old_agreement(run, tmp_path, capsys):
     write_lists(tmp_path / "a", sheets_of_run(run), ReadingPlan(readers=("anna", "ben")))
-    assert run_command(["agree", str(run)]) == 0
+    assert run_command(["agreement", str(run)]) == 0
     before = (run / "agreement.json").read_bytes()
-    assert run_command(["agree", str(run), str(tmp_path / "a/anna.csv"), "--key", str(key_path(tmp_path / "a"))]) == 2
+    assert (
+        run_command(["agreement", str(run), str(tmp_path / "a/anna.csv"), "--key", str(key_path(tmp_path / "a"))]) == 2
+    )
     assert "the tables are empty" in capsys.readouterr().err
     assert (run / "agreement.json").read_bytes() == before
 

@@ -1,4 +1,4 @@
-"""The reading room: blind until committed, nothing acknowledged lost, and the figures of `medthink agree`."""
+"""The reading room: blind until committed, nothing acknowledged lost, and the figures of `medthink agreement`."""
 
 import json
 import threading

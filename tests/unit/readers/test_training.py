@@ -158,9 +158,7 @@ def test_lists_that_cannot_be_marked_are_refused_or_named(bench, tmp_path, capsy
 
 def test_training_is_made_from_an_exam_a_run_or_the_train_split(bench, tmp_path, capsys):
     exam = tmp_path / "exam"
-    assert (
-        run_command(["judge", "exam", str(bench), "--judge", "baseline/rules", "--items", "3", "--out", str(exam)]) == 0
-    )
+    assert run_command(["exam", str(bench), "--judge", "baseline/rules", "--items", "3", "--out", str(exam)]) == 0
     assert run_command(["reading", "training", str(exam), "--readers", "anna", "--out", str(tmp_path / "a")]) == 0
     assert run_command(["reading", "training", str(bench), "--readers", "anna", "--out", str(tmp_path / "b")]) == 2
     # The train split of this benchmark has no sentences that can be edited; nobody falls back to the test cases.

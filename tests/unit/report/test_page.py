@@ -129,7 +129,7 @@ def test_a_benchmark_that_has_moved_is_found_by_data_and_another_is_refused(benc
     other = write_benchmark(tmp_path / "other", 7)
     assert run_command(["report", str(run), "-o", str(page), "--data", str(other)]) == 2
     assert not page.exists()
-    assert run_command(["report", str(run), "-o", str(page), "--data", str(moved), "--probe"]) == 0
+    assert run_command(["report", str(run), "-o", str(page), "--data", str(moved), "--audit"]) == 0
     assert "majority letter" in page.read_text()
 
 
@@ -149,8 +149,8 @@ def test_trained_guessers_join_when_asked_for(runs):
     ((_, audit),) = audited.audits
     assert [rival.name for rival in audit.rivals] == ["longest option", "guesser:options", "guesser:question"]
     shown = "".join(validity_markup([("Title", audited)]))
-    assert "majority letter" in shown and "raises" in shown and "--probe" not in shown
-    assert "--probe" in "".join(validity_markup([("Title", audited._replace(probe=None))]))
+    assert "majority letter" in shown and "raises" in shown and "--audit" not in shown
+    assert "--audit" in "".join(validity_markup([("Title", audited._replace(benchmark=None))]))
 
 
 def test_what_judges_say_is_shown_with_what_is_not_judged(bench, tmp_path):

@@ -50,14 +50,14 @@ def whole(tmp_path_factory) -> Path:
 
 def commands(bench: Path, run: Path) -> dict[str, list[object]]:
     return {
-        "status": ["run", "--status", run],
+        "status": ["status", run],
         "resume": ["run", bench, *TASK, "--out", run],
         "dry run": ["run", bench, *TASK, "--out", run, "--dry-run"],
         "replay": ["run", bench, "--model", f"replay/{run}", "--task", "twi", "--out", run.parent / "again"],
         "list": ["show", run],
         "case": ["show", run, 102],
         "score": ["score", run],
-        "pack": ["submit", "pack", run, "-o", run.parent / "lines.jsonl"],
+        "pack": ["submission", "pack", run, "-o", run.parent / "lines.jsonl"],
     }
 
 

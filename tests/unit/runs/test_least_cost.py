@@ -44,7 +44,7 @@ def said(capfdbinary, *words: object) -> str:
 
 
 def test_in_the_terminal(run, capfdbinary):
-    assert f"{LEAST}: 1 reply never arrived and may be billed" in said(capfdbinary, "run", "--status", run)
+    assert f"{LEAST}: 1 reply never arrived and may be billed" in said(capfdbinary, "status", run)
     assert LEAST in said(capfdbinary, "score", run)
     listed = said(capfdbinary, "show", run)
     assert re.search(r"^ *103 .* at least \$0\.001", listed, re.MULTILINE)
@@ -55,7 +55,7 @@ def test_in_the_terminal(run, capfdbinary):
 
 def test_in_json(run, capfdbinary):
     assert json.loads(said(capfdbinary, "score", run, "--json"))[0]["usage"]["unseen_replies"] == 1
-    assert json.loads(said(capfdbinary, "run", "--status", run, "--json"))["progress"]["unseen_replies"] == 1
+    assert json.loads(said(capfdbinary, "status", run, "--json"))["progress"]["unseen_replies"] == 1
     rows = json.loads(said(capfdbinary, "show", run, "--json"))
     listed = rows if isinstance(rows, list) else rows["cases"]
     assert [row["case"] for row in listed if row["is_least_cost"]] == [103]
@@ -91,4 +91,4 @@ def test_a_run_that_was_killed_counts_the_calls_that_nobody_waits_for(run, tmp_p
         connection.execute("DELETE FROM predictions WHERE case_id = 103")
     (killed / "predictions.jsonl").unlink()
     assert "at least $0.011" in said(capfdbinary, "score", killed)
-    assert "at least $0.011" in said(capfdbinary, "run", "--status", killed)
+    assert "at least $0.011" in said(capfdbinary, "status", killed)

@@ -237,7 +237,7 @@ def test_the_status_needs_no_benchmark_once_a_session_has_ended(benchmark, tmp_p
     assert run_command(["run", str(benchmark), "--model", "baseline/random", "--out", str(tmp_path / "run")]) == 0
     benchmark.rename(tmp_path / "moved")
     capsys.readouterr()
-    assert run_command(["run", "--status", str(tmp_path / "run")]) == 0
+    assert run_command(["status", str(tmp_path / "run")]) == 0
     assert "12 of 12 done: 12 ok" in capsys.readouterr().out
 
 
@@ -256,7 +256,7 @@ def test_a_ledger_that_is_none_is_refused(benchmark, tmp_path, capsys, word):
     assert run_command(["run", str(benchmark), "--model", "baseline/random", "--out", str(run)]) == 0
     (run / "ledger.sqlite").write_bytes(b"garbage" * 1000)
     words = {
-        "run": ["run", "--status", str(run)],
+        "run": ["status", str(run)],
         "replay": ["run", str(benchmark), "--model", f"replay/{run}", "--out", str(tmp_path / "again")],
     }
     assert run_command(words[word]) == 2

@@ -132,8 +132,8 @@ def test_the_report_and_its_exports_have_the_mark(partial, whole, tmp_path, capf
 
 def test_what_leaves_the_house_must_be_whole(partial, bench, tmp_path, capfdbinary):
     for words in (
-        ("submit", "pack", partial, "-o", tmp_path / "s.jsonl"),
-        ("submit", "hub", partial, "-o", tmp_path / "s.yaml"),
+        ("submission", "pack", partial, "-o", tmp_path / "s.jsonl"),
+        ("submission", "hub", partial, "-o", tmp_path / "s.yaml"),
         ("run", bench, "--model", "baseline/random", "--until-known", partial, "--out", tmp_path / "known"),
     ):
         code, _, err = run_captured(capfdbinary, *words)

@@ -134,7 +134,7 @@ def test_an_oversized_file_is_refused_before_it_is_read(cases, tmp_path):
 
 def test_what_scoring_refuses_names_the_first_and_counts_the_others(cases, tmp_path):
     path = write(tmp_path / "s.jsonl", ["{x", "[]", *rows_of(cases)])
-    with pytest.raises(DataError, match="1 more: medthink submit check"):
+    with pytest.raises(DataError, match="1 more: medthink submission check"):
         refuse_problems(path, read_submission(path, cases).problems)
 
 

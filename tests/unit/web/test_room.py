@@ -210,7 +210,7 @@ def test_the_coordinators_figures_are_those_of_medthink_agree(room: Room, tmp_pa
         exported = client.get(f"/studies/{room.study.token}/export.zip").content
     zipfile.ZipFile(io.BytesIO(exported)).extractall(tmp_path)
     tables = [str(tmp_path / "reading" / f"{name}.csv") for name in ("anna", "ben")]
-    words = ["agree", str(room.run), *tables, "--key", str(tmp_path / "reading-key.json"), "--json"]
+    words = ["agreement", str(room.run), *tables, "--key", str(tmp_path / "reading-key.json"), "--json"]
     assert run_command(words) == 0
     pairs = [one for one in json.loads(capsys.readouterr().out)["pairs"] if one["kind"] == "reader–reader"]
     (support,) = (one for one in pairs if one["aspect"] == "support" and not one["slicing"])
@@ -236,7 +236,7 @@ def test_adjudication_goes_to_a_third_reader_who_is_told_no_name(room: Room):
         assert "1 settled" in client.get(f"/studies/{room.study.token}").text
         assert exported(client, room) == {
             "reading/anna.csv", "reading/ben.csv", "reading-key.json", "adjudicated.csv", "published-run.csv",
-        }, "the adjudicator is no third reader: medthink agree reading/*.csv gives the figures of the page"  # fmt: skip
+        }, "the adjudicator is no third reader: medthink agreement reading/*.csv gives the page's figures"  # fmt: skip
 
 
 def exported(client: Any, room: Room) -> set[str]:

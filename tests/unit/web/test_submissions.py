@@ -103,7 +103,7 @@ def test_problems_are_those_of_the_command_to_the_byte_and_cost_nothing(board, b
         assert "attachment" in told.headers["content-disposition"]
         assert "0 of 3" in client.get("/submit").text
     capsys.readouterr()
-    assert run_command(["submit", "check", str(tmp_path / "bad.jsonl"), "--data", str(bench)]) == 1
+    assert run_command(["submission", "check", str(tmp_path / "bad.jsonl"), "--data", str(bench)]) == 1
     assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("line ")] == told.text.splitlines()
 
 

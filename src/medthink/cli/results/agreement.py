@@ -1,4 +1,4 @@
-"""`medthink agree`: how far readers and judges of a run agree, and what a judge's errors do to its numbers."""
+"""`medthink agreement`: how far readers and judges of a run agree, and what a judge's errors do to its numbers."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -74,7 +74,7 @@ def _show_items(found: "ReadItems") -> None:
     help="Show instead the cases that divide the raters, and labels in doubt.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def agree(
+def agreement(
     run: Path,
     tables: tuple[Path, ...],
     key: Path | None,
@@ -89,9 +89,9 @@ def agree(
     that cannot be used is listed, and empty ones are counted. The result is kept in RUN/agreement.json.
 
     \b
-    Example: medthink agree runs/retrieval reading/anna.csv reading/ben.csv --key reading-key.json
-    Example: medthink agree runs/retrieval
-    Example: medthink agree runs/retrieval reading/*.csv --key reading-key.json --items
+    Example: medthink agreement runs/retrieval reading/anna.csv reading/ben.csv --key reading-key.json
+    Example: medthink agreement runs/retrieval
+    Example: medthink agreement runs/retrieval reading/*.csv --key reading-key.json --items
     """
     from msgspec import to_builtins
 
@@ -160,8 +160,8 @@ def _show_rates(biases: "tuple[Bias, ...]") -> None:
         console().print(print_table(f"Wrong units: {judge} and the readers", columns, rows, right=[1]))
     console().print(
         "Judge corrected: for its errors on units that readers also judged. Readers and judge: prediction-powered, "
-        "never less certain than readers alone; it holds if the cases read were drawn at random, as `medthink reading` "
-        "draws them."
+        "never less certain than readers alone; it holds if the cases read were drawn at random, as "
+        "`medthink reading lists` draws them."
     )
     for one in biases:
         if one.powered and one.powered.together.value is None:

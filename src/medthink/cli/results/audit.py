@@ -1,4 +1,4 @@
-"""`medthink probe`: how much of a benchmark, or of a run's score, is guessing."""
+"""`medthink audit`: how much of a benchmark, or of a run's score, is guessing."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import to_builtins
 
+from medthink.cli.command import LazyGroup
 from medthink.cli.output import console, print_json, print_line, print_table, progress
 from medthink.core.errors import UsageError
 from medthink.core.files import short_names
@@ -30,15 +31,13 @@ _MEANINGS = {
 
 
 def show_contamination(
-    paths: Sequence[Path], controls: Sequence[Path], *, released: "date | None", as_json: bool
+    runs: Sequence[Path], controls: Sequence[Path], data: Path | None, *, released: "date | None", as_json: bool
 ) -> None:
-    """Probe the runs and print what was found; exit code 1 if a run that is not a control raises an alarm."""
+    """Test the runs and print what was found; exit code 1 if a run that is not a control raises an alarm."""
     from medthink.audit.contamination import audit_contamination
     from medthink.scoring.inputs import load_run
     from medthink.scoring.score import cached_scores
 
-    data = paths[0] if paths[0].exists() and not (paths[0] / "run.json").is_file() else None
-    runs = [path for path in paths if path != data]
     loaded = [load_run(path, data) for path in runs]
     recalls = [one for one in loaded if one.task == "recall"]
     answered = [(one, cached_scores(path, one)) for path, one in zip(runs, loaded, strict=True) if one.has_letters]
@@ -135,13 +134,27 @@ def _statement(found: "Contamination") -> str:
     return f"No alarm: no memory of the published cases was detected. {could} Weaker memory may exist."
 
 
-@click.command()
-@click.argument("data", type=click.Path(path_type=Path))
-@click.argument("runs", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--split", default="test", show_default=True, help="The split to audit.")
-@click.option(
-    "--contamination", is_flag=True, help="Test instead whether the models of RUNS have seen the cases; needs no DATA."
+@click.group(
+    cls=LazyGroup,
+    modules={
+        "shortcuts": "results.audit:audit_shortcuts",
+        "contamination": "results.audit:audit_contamination",
+    },
+    default="shortcuts",
 )
+def audit() -> None:
+    """Audit a benchmark for shortcuts, and runs for guessing or memory.
+
+    `medthink audit DATA [RUN]...` is short for `medthink audit shortcuts DATA [RUN]...`.
+
+    \b
+    Example: medthink audit bench/ runs/all-images runs/no-images
+    Example: medthink audit contamination runs/recall runs/answer runs/answer-seeded
+    """
+
+
+@click.command("contamination")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--control",
     "controls",
@@ -151,53 +164,59 @@ def _statement(found: "Contamination") -> str:
     help="A recall run on cases, or of a model, where nothing can be remembered; may be repeated.",
 )
 @click.option(
-    "--released",
+    "--model-date",
+    "released",
     type=click.DateTime(["%Y-%m-%d"]),
     metavar="DATE",
-    help="Show accuracy on cases dated before and after this day.",
+    help="The day from which the model cannot know cases: show accuracy before and after it.",
 )
+@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, if it has moved.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def probe(
-    data: Path,
-    runs: tuple[Path, ...],
-    split: str,
-    contamination: bool,
-    controls: tuple[Path, ...],
-    released: "datetime | None",
-    as_json: bool,
-) -> None:  # fmt: skip
+def audit_contamination(
+    runs: tuple[Path, ...], controls: tuple[Path, ...], released: "datetime | None", data: Path | None, as_json: bool
+) -> None:
+    """Test whether the models of RUNS have seen the cases before. Exit code 1 when an alarm is raised.
+
+    RUNS are runs of the task recall, and answer runs of the same models.
+
+    \b
+    Example: medthink audit contamination runs/recall runs/answer runs/answer-seeded --control runs/recall-phantoms
+    """
+    show_contamination(runs, controls, data, released=released.date() if released else None, as_json=as_json)
+
+
+@click.command("shortcuts")
+@click.argument("data", type=click.Path(path_type=Path))
+@click.argument("runs", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--split", default="test", show_default=True, help="The split to audit.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def audit_shortcuts(data: Path, runs: tuple[Path, ...], split: str, as_json: bool) -> None:
     """Audit the benchmark DATA for shortcuts, and RUNS (or submission files) for what they add over guessing.
 
     No model is asked: guessers are trained on the train split (or cross-validated) in seconds. Runs of one model under
     different conditions (no images, swapped images, rotated options) are compared. Exit code 1 when an alarm is raised.
 
     \b
-    Example: medthink probe bench/
-    Example: medthink probe bench/ runs/all-images runs/no-images
-    Example: medthink probe --contamination runs/recall runs/answer runs/answer-seeded --control runs/recall-phantoms
+    Example: medthink audit bench/
+    Example: medthink audit bench/ runs/all-images runs/no-images
     """
-    if contamination:
-        show_contamination((data, *runs), controls, released=released.date() if released else None, as_json=as_json)
-        return
-    if controls or released:
-        raise UsageError("--control and --released are for --contamination", remedy="add --contamination")
     from medthink.audit.benchmark import audit_benchmark
     from medthink.cases.benchmark import Benchmark
 
     benchmark = Benchmark.open(data)
     scored = _score(runs, data, split)
     with progress() as bar:
-        task = bar.add_task("probing", total=6)
+        task = bar.add_task("auditing", total=6)
         found = audit_benchmark(
-            benchmark, split, advance=lambda name: bar.update(task, advance=1, description=f"probing: {name}")
+            benchmark, split, advance=lambda name: bar.update(task, advance=1, description=f"auditing: {name}")
         )
         audits = _audit(benchmark, split, scored)
     if as_json:
-        print_json({"probe": to_builtins(found), "audits": to_builtins(audits)})
+        print_json({"benchmark": to_builtins(found), "runs": to_builtins(audits)})
     else:
-        _show_probe(found)
-        for audit in audits:
-            _show_audit(audit)
+        _show_benchmark(found)
+        for one in audits:
+            _show_audit(one)
     if found.alarms:
         raise click.exceptions.Exit(1)
 
@@ -229,7 +248,7 @@ def _audit(benchmark: "Benchmark", split: str, scored: "list[Scores]") -> "list[
     return [audit_run(one, guesses, scored) for one in scored if one.answers is not None]
 
 
-def _show_probe(found: "BenchmarkAudit") -> None:
+def _show_benchmark(found: "BenchmarkAudit") -> None:
     from medthink.scoring.scores import rate_text, value_text
 
     rows = [

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option(
     "--figure", metavar="FILE", type=click.Path(path_type=Path), help="Also the overview figure: .pdf, .svg or .png."
 )
-@click.option("--probe", is_flag=True, help="Also train guessers and compare the runs with them.")
+@click.option("--audit", is_flag=True, help="Also train guessers and compare the runs with them.")
 @click.option("--interactive", is_flag=True, help="Add JavaScript that sorts and filters tables.")
 @click.option("--csv", metavar="FILE", type=click.Path(path_type=Path), help="Also a table of all runs.")
 @click.option("--markdown", metavar="FILE", type=click.Path(path_type=Path), help="Also the tables in Markdown.")

@@ -1,4 +1,4 @@
-"""What `medthink run` shows: progress while it works, its status, an estimate, the prompts."""
+"""What `medthink run` shows: how far it is, an estimate, the prompts."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -7,14 +7,14 @@ import click
 from msgspec import to_builtins
 
 from medthink.cases.benchmark import Benchmark
-from medthink.cli.output import console, describe_phase, describe_states, plain, print_json, print_table, progress_text
+from medthink.cli.output import console, describe_states, plain, print_json, print_table
 from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import encode_json
 from medthink.core.numbers import as_usd, count_of
 from medthink.models.request import ImagePart, Request, TextPart
 from medthink.runs.ledger.queries import LedgerQueries
-from medthink.runs.manifest import Manifest, Progress, RunSpec, read_manifest
+from medthink.runs.manifest import Manifest, Progress, RunSpec
 from medthink.runs.selection import count_cases, select_cases
 from medthink.workflow.ask import Prompt
 
@@ -23,38 +23,10 @@ if TYPE_CHECKING:
     from medthink.runs.batches.jobs import Batch
 
 
-def show_status(run: Path, *, as_json: bool) -> None:
-    """Show a run's progress, even while another process works on it."""
-
-    from medthink.runs.run import read_status, summarise
-
-    manifest = read_manifest(run)
-    counts = read_status(run)
-    if counts.is_running and not as_json:
-        rows = [("state", f"running: {describe_phase(counts)}"), *progress_text(counts), *_jobs(run), *_failures(run)]
-        console().print(print_table(str(run), ("", ""), [*_about(manifest), *rows]))
-        return
-    records = LedgerQueries.open(run)
-    total = counts.predictions or _count_predictions(manifest)
-    progress = summarise(records, total, is_running=counts.is_running)
-    records.close()
-    if as_json:
-        live = counts.snapshot() if counts.is_running else None
-        jobs = [to_builtins(batch) for batch in _read_jobs(run)]
-        print_json(to_builtins(manifest) | {"progress": to_builtins(progress), "live": live, "batches": jobs})
-    else:
-        _show(run, manifest, progress)
-
-
-def _count_predictions(manifest: Manifest) -> int:
-    """How many predictions a run whose first session was killed will have."""
-    return count_cases(Benchmark.open(Path(manifest.benchmark)), manifest.selection) * manifest.condition.samples
-
-
 def show_progress(run: Path, manifest: Manifest) -> None:
     """The table at the end of a session."""
     assert manifest.progress is not None
-    _show(run, manifest, manifest.progress)
+    show_progress_of(run, manifest, manifest.progress)
 
 
 def show_estimate(spec: RunSpec, transport: "Transport", *, as_json: bool) -> None:
@@ -137,10 +109,11 @@ def _image(image: ImagePart) -> str:
     )
 
 
-def _show(run: Path, manifest: Manifest, progress: Progress) -> None:
+def show_progress_of(run: Path, manifest: Manifest, progress: Progress) -> None:
+    """The table of a run that is not at work: what was done, what it cost, and what failed."""
     reported = ", ".join(progress.reported_models) or "–"
     rows = [
-        *_about(manifest, f" (reported: {reported})"),
+        *about_run(manifest, f" (reported: {reported})"),
         (
             "cases" if manifest.condition.samples == 1 else "cases × samples",
             f"{sum(progress.states.values()):,} of {progress.cases:,} done: {describe_states(progress.states)}",
@@ -148,8 +121,8 @@ def _show(run: Path, manifest: Manifest, progress: Progress) -> None:
         ("calls", f"{describe_states(progress.calls)}; {progress.attempts:,} attempts sent"),
         ("cost", _say_cost(progress)),
         ("state", _say_state(progress)),
-        *_jobs(run),
-        *_failures(run),
+        *say_jobs_waiting(run),
+        *say_failures(run),
     ]
     if progress.image_doubts:
         of = f"{progress.image_doubts:,} of {progress.image_replies:,} replies"
@@ -157,7 +130,8 @@ def _show(run: Path, manifest: Manifest, progress: Progress) -> None:
     console().print(print_table(str(run), ("", ""), rows))
 
 
-def _about(manifest: Manifest, note: str = "") -> list[tuple[str, str]]:
+def about_run(manifest: Manifest, note: str = "") -> list[tuple[str, str]]:
+    """The model, the task and the condition, in rows of a table."""
     return [
         ("model", f"{manifest.model}{note}"),
         ("task and condition", f"{manifest.task} · {manifest.condition.label()}"),
@@ -185,7 +159,8 @@ def _done(progress: Progress) -> str:
     return f"{made}; {count_of(progress.calls.get('done', 0), 'call')}; cost {cost}"
 
 
-def _read_jobs(run: Path) -> "list[Batch]":
+def read_jobs(run: Path) -> "list[Batch]":
+    """The batches of a run, as its ledger records them."""
     from medthink.runs.batches.jobs import read_batches
 
     records = LedgerQueries.open(run)
@@ -194,9 +169,9 @@ def _read_jobs(run: Path) -> "list[Batch]":
     return batches
 
 
-def _jobs(run: Path) -> list[tuple[str, str]]:
+def say_jobs_waiting(run: Path) -> list[tuple[str, str]]:
     """The batches that have not ended, in a line each."""
-    waiting = [one for one in _read_jobs(run) if one.state != "ended"]
+    waiting = [one for one in read_jobs(run) if one.state != "ended"]
     return [
         (
             "batch",
@@ -207,7 +182,7 @@ def _jobs(run: Path) -> list[tuple[str, str]]:
     ]
 
 
-def _failures(run: Path) -> list[tuple[str, str]]:
+def say_failures(run: Path) -> list[tuple[str, str]]:
     """Why calls failed, in a line for each kind."""
     records = LedgerQueries.open(run)
     rows = [("failed calls", f"{count:,} × {kind}: {detail}") for kind, detail, count in records.failures()]

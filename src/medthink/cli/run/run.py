@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from medthink.scoring.sequential import SequentialStatement, StopWhenKnown
 
 # What a person asks of one call of the command, not of the run; where it is made is no part of it either.
-_NOT_PLANNED = frozenset({"json", "dry_run", "show_prompts", "status", "help", "shards", "on"})
+_NOT_PLANNED = frozenset({"json", "dry_run", "show_prompts", "help", "shards", "on"})
 Fields = dict[str, Any]
 
 
@@ -209,9 +209,8 @@ _GARBAGE_THRESHOLD = 20_000
 @click.option("--prices", type=click.Path(path_type=Path), metavar="FILE", help="Your own prices (TOML).")
 @click.option("--dry-run", is_flag=True, help="Count what is left to do: calls, tokens, images, cost; send nothing.")
 @click.option("--show-prompts", is_flag=True, help="Print what would be sent for the first case; send nothing.")
-@click.option("--status", type=click.Path(path_type=Path), metavar="RUN", help="Show a run's progress, and exit.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def run(data: Path | None, status: Path | None, as_json: bool, dry_run: bool, show_prompts: bool, **flags: Any) -> None:
+def run(data: Path | None, as_json: bool, dry_run: bool, show_prompts: bool, **flags: Any) -> None:
     """Run a model over the cases of DATA, keeping every call on disk.
 
     Run the same command again to continue after an interruption: nothing that was answered is asked again. A run can
@@ -226,9 +225,6 @@ def run(data: Path | None, status: Path | None, as_json: bool, dry_run: bool, sh
     from medthink.cli.run import display
     from medthink.cli.run.shards import carry_out_shards, read_shards
 
-    if status is not None:
-        display.show_status(status, as_json=as_json)
-        return
     goal, claim = flags.pop("until_known"), flags.pop("claim")
     if goal is not None and flags["batch"]:
         raise UsageError("a batch cannot be stopped halfway", remedy="leave out --batch or --until-known")

@@ -26,18 +26,16 @@ _FIGURE = "overview.svg"
 
 
 @click.command()
-@click.argument("plan", metavar="PLAN.toml", required=False, type=click.Path(path_type=Path))
+@click.argument("plan", metavar="PLAN.toml", type=click.Path(path_type=Path))
 @click.option("--max-usd", type=float, metavar="USD", help="Stop before all runs together cost more than this.")
 @click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop after this many calls in total.")
 @click.option("--dry-run", is_flag=True, help="Count what is left to do in every run; send nothing.")
-@click.option("--status", type=click.Path(path_type=Path), metavar="SWEEP", help="Show a sweep's progress, and exit.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def sweep(
-    plan: Path | None,
+    plan: Path,
     max_usd: float | None,
     max_calls: int | None,
     dry_run: bool,
-    status: Path | None,
     as_json: bool,
 ) -> None:
     """Run models × conditions × tasks over one benchmark, as PLAN.toml says.
@@ -49,13 +47,7 @@ def sweep(
     \b
     Example: medthink sweep shares.toml --dry-run
     Example: medthink sweep shares.toml --max-usd 50
-    Example: medthink sweep --status sweeps/shares
     """
-    if status is not None:
-        _show_status(status, as_json=as_json)
-        return
-    if plan is None:
-        raise UsageError("missing: PLAN.toml", remedy="medthink sweep --help shows an example")
     from msgspec.structs import replace
 
     spec = read_sweep_plan(plan)
@@ -220,23 +212,6 @@ def _counted(made: "list[DryRun]") -> tuple[str, str, str, str]:
     return f"{calls:,}", f"{images:,}", f"{tokens[0]:,}", f"{tokens[1]:,}"
 
 
-def _show_status(folder: Path, *, as_json: bool) -> None:
-    from medthink.cli.output import describe_finished, progress_text
-    from medthink.runs.sweep import read_sweep, read_sweep_status
-
-    counts = read_sweep_status(folder)
-    if as_json:
-        print_json(to_builtins(read_sweep(folder)) | {"live": counts.snapshot()})
-        return
-    state = f"running: {counts.phase}: {describe_finished(counts)}" if counts.is_running else "not running"
-    rows = [
-        ("state", state),
-        ("runs", counts.detail or f"{len(read_sweep(folder).runs)} planned"),
-        *progress_text(counts),
-    ]
-    console().print(print_table(str(folder), ("", ""), rows))
-
-
 _BLOCKS = ("models", "conditions", "runs")
 # Flags of the sweep as a whole, not of its runs.
 _OF_THE_SWEEP = ("data", "out", "max_usd", "max_calls")
@@ -344,7 +319,7 @@ def _read_run(name: str, fields: Fields, data: Path, out: Path, file: Path) -> "
         raise DataError(f"run {name}: {problem}", file=file, remedy=remedy) from None
 
 
-_NOT_OF_A_RUN = ("data", "status", "as_json", "dry_run", "show_prompts")
+_NOT_OF_A_RUN = ("data", "as_json", "dry_run", "show_prompts")
 
 
 def _typed(flag: str, value: Any) -> list[str]:

@@ -235,7 +235,7 @@ def read_results(path: Path) -> tuple[ExamResult, ...]:
     """The results of an exam, or those kept with a run; empty where there are none."""
     if not path.exists():
         return ()
-    remedy = "run medthink judge exam again"
+    remedy = "run medthink exam again"
     return read_stored(path, tuple[ExamResult, ...], name="results of an exam", remedy=remedy)
 
 
@@ -247,7 +247,7 @@ def keep_results(path: Path, results: Iterable[ExamResult]) -> tuple[ExamResult,
     return kept
 
 
-NO_EXAM = "not examined; run medthink judge exam RUN"
+NO_EXAM = "not examined; run medthink exam RUN"
 NO_PANEL_EXAM = "not examined as a panel; its judges are, one by one"
 NO_SETTING_EXAM = "not examined under this setting"
 BELOW_FLOOR = "BELOW THE FLOOR"

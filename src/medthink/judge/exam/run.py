@@ -176,7 +176,7 @@ def open_exam(
     if (out / EXAM_FILE).exists():
         return _open_made(out, benchmark, plan)
     if benchmark is None:
-        raise UsageError(f"{out} holds no exam yet", remedy="name the benchmark: medthink judge exam DATA --judge SPEC")
+        raise UsageError(f"{out} holds no exam yet", remedy="name the benchmark: medthink exam DATA --judge SPEC")
     return _make(out, benchmark, split, plan or ExamPlan())
 
 

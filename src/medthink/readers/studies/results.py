@@ -129,7 +129,7 @@ def import_readings(study: Study, run: Path, readings: Sequence[DoneReading]) ->
 
 
 def measure_study(study: Study, readings: Sequence[DoneReading]) -> dict[str, RunAgreement]:
-    """How far the readers of every run agree, and with its judges: the figures of `medthink agree`."""
+    """How far the readers of every run agree, and with its judges: the figures of `medthink agreement`."""
     first = [one for one in readings if not one.reader.is_adjudicator]
     found = {}
     for place in study.plan.runs:
@@ -174,7 +174,7 @@ def measure_drift(readings: Sequence[DoneReading]) -> list[DriftPart]:
 
 
 def write_study(study: Study, readings: Sequence[DoneReading], out: Path) -> list[Path]:
-    """Write every reader's table and the key, so that `medthink agree` gives the figures of the study's page."""
+    """Write every reader's table and the key, so that `medthink agreement` gives the figures of the study's page."""
     from medthink.core.jsonio import write_json
     from medthink.readers.lists import key_path
 

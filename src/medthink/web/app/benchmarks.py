@@ -35,7 +35,7 @@ class LoadedSplit:
         self._selected: dict[Selection, dict[int, Case]] = {}
 
     def learn_rivals(self) -> None:
-        """Train the guessers of `medthink probe`, or load their cached answers: the first time takes a while."""
+        """Train the guessers of `medthink audit`, or load their cached answers: the first time takes a while."""
         if self._has_learned:
             return
         self._has_learned = True

@@ -270,7 +270,7 @@ def take_in(study: FromPath[str], app: GivenApp, data: MultipartBody[TableForm])
 
 @get("/studies/{study:str}/export.zip", guards=[needs("coordinator")], sync_to_thread=True)
 def export(study: FromPath[str], app: GivenApp) -> Response[bytes]:
-    """The readers' tables, the key, and the adjudicated items, for `medthink agree`."""
+    """The readers' tables, the key, and the adjudicated items, for `medthink agreement`."""
     found = _find_study(app, study)
     with app.store.read() as connection:
         done = results.read_done(connection, found)
@@ -297,7 +297,7 @@ def _invite_strangers(request: Asked, app: ServeApp, names: Sequence[str]) -> tu
 
 
 def _zip_study(study: Study, done: list[results.DoneReading]) -> bytes:
-    """The first readers' tables in a folder of their own, which `medthink agree` takes whole; the rest beside it."""
+    """The first readers' tables in a folder of their own, for `medthink agreement`; the rest beside it."""
     first = [one for one in done if not one.reader.is_adjudicator]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "reading"

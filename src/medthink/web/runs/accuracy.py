@@ -97,7 +97,7 @@ def find_accuracy(family: RunFamily) -> RunAccuracy | None:
 
 
 def find_gain(family: RunFamily) -> Measured:
-    """The gain of a family's first run over its strongest rival, with the interval of `medthink probe`."""
+    """The gain of a family's first run over its strongest rival, with the interval of `medthink audit`."""
     run = family[0]
     rights = [run.rights[case] for case in sorted(run.rights)]
     return gain_over_strongest(rights, list(_rivals(family)), rng=gain_rng(run.manifest.text_fingerprint)).gain

@@ -88,7 +88,7 @@ def give_submission(token: FromPath[str], request: Asked, app: GivenApp) -> Subm
 
 @get("/submissions/{token:str}/problems", **_READ, media_type="text/plain")
 def give_problems(token: FromPath[str], request: Asked, app: GivenApp) -> str:
-    """Every problem, one per line, as in `medthink submit check`."""
+    """Every problem, one per line, as in `medthink submission check`."""
     return "".join(f"{line}\n" for line in problem_lines(find_seen(app, request, token).problems))
 
 

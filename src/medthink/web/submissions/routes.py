@@ -109,7 +109,7 @@ def show_submission(token: FromPath[str], request: Asked, app: GivenApp) -> Resp
 
 @get("/submissions/{token:str}/problems.txt", guards=[needs("submitter")], sync_to_thread=True)
 def download_problems(token: FromPath[str], request: Asked, app: GivenApp) -> Response[str]:
-    """Every problem, as in `medthink submit check`."""
+    """Every problem, as in `medthink submission check`."""
     found = find_seen(app, request, token)
     text = "".join(f"{line}\n" for line in problem_lines(found.problems))
     headers = {"Content-Disposition": 'attachment; filename="problems.txt"'}

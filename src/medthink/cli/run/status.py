@@ -1,0 +1,76 @@
+"""`medthink status`: how far a run or a sweep is, even while another process works on it."""
+
+from pathlib import Path
+
+import click
+from msgspec import to_builtins
+
+from medthink.cli.output import console, describe_finished, describe_phase, print_json, print_table, progress_text
+from medthink.cli.run.display import about_run, read_jobs, say_failures, say_jobs_waiting, show_progress_of
+from medthink.core.errors import DataError
+
+
+@click.command()
+@click.argument("folder", metavar="RUN|SWEEP", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def status(folder: Path, as_json: bool) -> None:
+    """Show how far a run or a sweep is, what it has cost, and why calls failed; it may still be in progress.
+
+    \b
+    Example: medthink status runs/qwen
+    Example: medthink status sweeps/shares --json
+    """
+    from medthink.runs.sweep import SWEEP_FILE
+
+    if (folder / SWEEP_FILE).is_file():
+        _show_sweep(folder, as_json=as_json)
+    elif not (folder / "run.json").is_file():
+        problem = "this is neither a run nor a sweep: it has no run.json and no sweep.json"
+        raise DataError(problem, file=folder, remedy="give the folder named by --out, or by out in a sweep's plan")
+    else:
+        _show_run(folder, as_json=as_json)
+
+
+def _show_run(run: Path, *, as_json: bool) -> None:
+    from medthink.cases.benchmark import Benchmark
+    from medthink.runs.ledger.queries import LedgerQueries
+    from medthink.runs.manifest import read_manifest
+    from medthink.runs.run import read_status, summarise
+    from medthink.runs.selection import count_cases
+
+    manifest = read_manifest(run)
+    counts = read_status(run)
+    if counts.is_running and not as_json:
+        state = ("state", f"running: {describe_phase(counts)}")
+        rows = [*about_run(manifest), state, *progress_text(counts), *say_jobs_waiting(run), *say_failures(run)]
+        console().print(print_table(str(run), ("", ""), rows))
+        return
+    total = counts.predictions
+    if not total:
+        # The first session was killed before it counted them.
+        total = count_cases(Benchmark.open(Path(manifest.benchmark)), manifest.selection) * manifest.condition.samples
+    records = LedgerQueries.open(run)
+    progress = summarise(records, total, is_running=counts.is_running)
+    records.close()
+    if as_json:
+        live = counts.snapshot() if counts.is_running else None
+        jobs = [to_builtins(batch) for batch in read_jobs(run)]
+        print_json(to_builtins(manifest) | {"progress": to_builtins(progress), "live": live, "batches": jobs})
+    else:
+        show_progress_of(run, manifest, progress)
+
+
+def _show_sweep(folder: Path, *, as_json: bool) -> None:
+    from medthink.runs.sweep import read_sweep, read_sweep_status
+
+    counts = read_sweep_status(folder)
+    if as_json:
+        print_json(to_builtins(read_sweep(folder)) | {"live": counts.snapshot()})
+        return
+    state = f"running: {counts.phase}: {describe_finished(counts)}" if counts.is_running else "not running"
+    rows = [
+        ("state", state),
+        ("runs", counts.detail or f"{len(read_sweep(folder).runs)} planned"),
+        *progress_text(counts),
+    ]
+    console().print(print_table(str(folder), ("", ""), rows))

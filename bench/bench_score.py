@@ -21,9 +21,9 @@ from medthink.models.request import Reply, Usage
 from medthink.phantoms.writer import make_phantom_row
 from medthink.runs.ledger.ledger import Ledger
 from medthink.runs.manifest import Manifest, Progress, write_manifest
-from medthink.runs.prediction import Prediction, TwiSteps
 from medthink.runs.selection import Selection
 from medthink.workflow.condition import Condition
+from medthink.workflow.prediction import Prediction, TwiSteps
 
 CASES = 720
 ROUNDS = 3

@@ -22,9 +22,9 @@ from medthink.core.jsonio import write_jsonl
 from medthink.phantoms.writer import make_phantom_row
 from medthink.runs.ledger.ledger import Ledger
 from medthink.runs.manifest import Manifest, Progress, write_manifest
-from medthink.runs.prediction import Prediction, TwiSteps
 from medthink.runs.selection import Selection
 from medthink.workflow.condition import Condition
+from medthink.workflow.prediction import Prediction, TwiSteps
 
 RUNS, CASES = 200, 720
 ROUNDS = 5

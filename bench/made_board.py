@@ -14,12 +14,12 @@ from medthink.board.queue import Upload, claim, keep_scores, receive
 from medthink.board.submissions import LEVELS, ModelDescription, find_submission
 from medthink.core.digest import seed_from
 from medthink.metrics.answers import CallUsage, summarise_usage
-from medthink.runs.prediction import Prediction, TwiSteps
 from medthink.scoring.inputs import ScoringInput
 from medthink.scoring.score import score
 from medthink.scoring.scores import Scores
 from medthink.store.engine import Store
 from medthink.workflow.condition import Condition
+from medthink.workflow.prediction import Prediction, TwiSteps
 
 EFFORTS = ("low", "medium", "high")
 FAMILIES = ("Alder", "Birch", "Cedar", "Dogwood", "Elm", "Fir", "Hazel", "Juniper", "Linden", "Maple")

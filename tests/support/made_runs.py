@@ -14,10 +14,10 @@ from medthink.core.digest import digest_value, seed_from
 from medthink.models.request import Reply, Usage
 from medthink.runs.ledger.ledger import Call, Ledger
 from medthink.runs.manifest import Manifest
-from medthink.runs.prediction import Prediction, TwiSteps
 from medthink.runs.run import write_results
 from medthink.runs.selection import Selection
 from medthink.workflow.condition import Condition
+from medthink.workflow.prediction import Prediction, TwiSteps
 from medthink.workflow.tasks import default_condition, prompt_versions
 
 

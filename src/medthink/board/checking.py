@@ -18,12 +18,12 @@ from medthink.models.request import Reply, Request
 from medthink.runs.calls.asking import CaseAsk
 from medthink.runs.engine import run_to_end
 from medthink.runs.manifest import Manifest
-from medthink.runs.prediction import CallCost, Prediction, make_prediction
 from medthink.scoring.inputs import ScoringInput
 from medthink.scoring.score import score
 from medthink.scoring.scores import Scores
 from medthink.scoring.submission_file import SubmissionFile, read_submission
 from medthink.workflow.ask import Prompt, Unanswered
+from medthink.workflow.prediction import CallCost, Prediction, make_prediction
 from medthink.workflow.tasks import TASKS, Task
 from medthink.workflow.view import Showing
 

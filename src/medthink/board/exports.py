@@ -18,11 +18,11 @@ from medthink.core.jsonio import encode_json, read_jsonl
 from medthink.core.tables import escape_formula
 from medthink.metrics.answers import Total
 from medthink.metrics.registry import shown_in
-from medthink.runs.prediction import Prediction, TwiSteps
 from medthink.scoring.scores import SliceScore
 from medthink.scoring.submission_file import read_submission
 from medthink.stats.estimate import Estimate, Measured
 from medthink.store.engine import Store
+from medthink.workflow.prediction import Prediction, TwiSteps
 
 DOWNLOADS = {
     "csv": ("leaderboard.csv", "text/csv"),

@@ -16,9 +16,9 @@ from medthink.core.files import write_atomic
 from medthink.core.jsonio import write_jsonl
 from medthink.runs.ledger.queries import LedgerQueries
 from medthink.runs.manifest import Manifest
-from medthink.runs.prediction import Prediction, TwiSteps
 from medthink.scoring.inputs import ScoringInput, load_run, refuse_partial
 from medthink.scoring.scores import Scores, rate_text
+from medthink.workflow.prediction import Prediction, TwiSteps
 
 
 def pack_run(run: Path, out: Path, data: Path | None = None) -> int:

@@ -19,10 +19,10 @@ from medthink.board.submissions import SubmissionRecord, find_submission, histor
 from medthink.core.clock import now_utc
 from medthink.core.errors import UsageError
 from medthink.runs.manifest import Manifest
-from medthink.runs.prediction import Prediction
 from medthink.scoring.inputs import load_run
 from medthink.stats.intervals import finite_upper_bound
 from medthink.store.engine import Store, record_event
+from medthink.workflow.prediction import Prediction
 
 LEAST_CASES = 60
 BOUND = 0.15

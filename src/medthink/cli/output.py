@@ -20,8 +20,8 @@ from rich.text import Text
 from medthink.core import markup
 from medthink.core.jsonio import encode_json
 from medthink.core.numbers import as_usd
-from medthink.runs.prediction import Prediction
 from medthink.runs.progress import LiveCounts, Phase
+from medthink.workflow.prediction import Prediction
 
 # Control characters except tab and newline, DEL, the C1 controls, and those that change the writing direction.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

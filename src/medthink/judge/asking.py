@@ -23,11 +23,11 @@ from medthink.runs.calls.opening import Calls, open_calls
 from medthink.runs.ledger.ledger import Ledger
 from medthink.runs.ledger.lock import lock_run
 from medthink.runs.manifest import CallTerms
-from medthink.runs.prediction import CallCost
 from medthink.runs.progress import ProgressTracker
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.condition import Condition
 from medthink.workflow.forms import RULES, FormPrompt, ReplyFault
+from medthink.workflow.prediction import CallCost
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport

@@ -21,9 +21,9 @@ from medthink.judge.scores import (
     pairwise_disagreement,
 )
 from medthink.judge.units import UnitKey, UnitSet, read_units
-from medthink.runs.prediction import Prediction
 from medthink.runs.run import Run
 from medthink.stats import Measured
+from medthink.workflow.prediction import Prediction
 
 JUDGEMENTS_FILE = "judgements.jsonl"
 

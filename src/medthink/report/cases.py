@@ -11,7 +11,7 @@ from medthink.core.markup import Markup, fold_section, joined, paragraphs, tag
 from medthink.core.numbers import count_of
 from medthink.report.runs import ComparableGroup, ReportRun
 from medthink.report.summary import name_some
-from medthink.runs.prediction import Prediction
+from medthink.workflow.prediction import Prediction
 
 _MEANING = (
     "A column is a case, the hardest on the left; a row is a run, the best on top. Filled: wrong or no letter; half: "

@@ -19,11 +19,11 @@ from medthink.runs.calls.asking import CaseAsk, SharedCalls, all_replies, call_f
 from medthink.runs.engine import run_to_end
 from medthink.runs.ledger.queries import LEDGER, LedgerQueries
 from medthink.runs.manifest import Progress, RunSpec
-from medthink.runs.prediction import CallCost
 from medthink.runs.run import summarise
 from medthink.runs.selection import Survey, select_cases, survey
 from medthink.runs.session import find_earlier, make_folder, plan_manifest, refuse_early
 from medthink.workflow.ask import Prompt
+from medthink.workflow.prediction import CallCost
 from medthink.workflow.tasks import find_task
 from medthink.workflow.view import Showing
 

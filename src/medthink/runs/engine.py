@@ -17,9 +17,9 @@ from medthink.cases.case import Case
 from medthink.runs.calls.asking import CaseAsk, Deferred, LedgerCallMaker
 from medthink.runs.calls.budget import BudgetReached
 from medthink.runs.ledger.ledger import Ledger
-from medthink.runs.prediction import Prediction, make_prediction
 from medthink.workflow.ask import Prompt
 from medthink.workflow.condition import Condition
+from medthink.workflow.prediction import Prediction, make_prediction
 from medthink.workflow.tasks import Task, count_calls
 from medthink.workflow.view import Showing
 

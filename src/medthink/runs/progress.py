@@ -30,7 +30,7 @@ from medthink.models.request import Usage
 
 if TYPE_CHECKING:
     from medthink.runs.ledger.queries import LedgerQueries
-    from medthink.runs.prediction import Prediction
+    from medthink.workflow.prediction import Prediction
 
 Phase = Literal[
     "checking", "fingerprinting", "learning", "preparing", "queueing", "asking", "waiting", "writing", "ended"

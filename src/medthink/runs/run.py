@@ -22,9 +22,9 @@ from medthink.runs.ledger.ledger import Ledger
 from medthink.runs.ledger.lock import is_locked
 from medthink.runs.ledger.queries import LEDGER, LedgerQueries, Totals, count_image_warnings
 from medthink.runs.manifest import Manifest, Progress, read_manifest, write_manifest
-from medthink.runs.prediction import Prediction
 from medthink.runs.progress import LIVE, WINDOW_S, LiveCounts, ProgressFile
 from medthink.runs.selection import ReadSelected, find_changed, read_selected
+from medthink.workflow.prediction import Prediction
 
 if TYPE_CHECKING:
     import pandas as pd

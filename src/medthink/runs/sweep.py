@@ -27,12 +27,12 @@ from medthink.runs.engine import run_to_end
 from medthink.runs.ledger.lock import is_locked, lock_run
 from medthink.runs.ledger.queries import LEDGER, LedgerQueries, PaidTotals
 from medthink.runs.manifest import RunSpec
-from medthink.runs.prediction import Prediction
 from medthink.runs.progress import LiveCounts, Phase
 from medthink.runs.run import read_status
 from medthink.runs.selection import select_cases
 from medthink.runs.session import RunSession, run_session_async
 from medthink.workflow.condition import Condition
+from medthink.workflow.prediction import Prediction
 from medthink.workflow.tasks import count_calls
 from medthink.workflow.view import Showing
 

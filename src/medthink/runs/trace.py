@@ -18,7 +18,7 @@ from medthink.models.request import UNSEEN, Reply, Usage
 from medthink.runs.calls.asking import encode_image
 from medthink.runs.ledger.queries import LEDGER, LedgerQueries, connect_read_only, find_uri
 from medthink.runs.manifest import Manifest, read_manifest
-from medthink.runs.prediction import Prediction
+from medthink.workflow.prediction import Prediction
 from medthink.workflow.tasks import ends_in_answer, has_letters
 from medthink.workflow.view import Showing
 

@@ -11,11 +11,11 @@ from medthink.cases.case import Case
 from medthink.cases.sections import SECTIONS, split_discussion
 from medthink.core.errors import DataError, UsageError
 from medthink.runs.manifest import Manifest
-from medthink.runs.prediction import Prediction
 from medthink.runs.run import PREDICTIONS_FILE, Run
 from medthink.runs.selection import ReadSelected, Selection, read_selected
 from medthink.scoring.scores import PartialRun
 from medthink.scoring.submission_file import read_submission, refuse_problems
+from medthink.workflow.prediction import Prediction
 from medthink.workflow.tasks import has_letters
 
 SUBMISSION = "submission"

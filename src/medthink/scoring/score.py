@@ -24,7 +24,6 @@ from medthink.metrics.answers import (
 )
 from medthink.runs.ledger.lock import is_locked
 from medthink.runs.ledger.queries import LedgerQueries
-from medthink.runs.prediction import Prediction
 from medthink.runs.run import PREDICTIONS_FILE, is_unsettled
 from medthink.scoring.inputs import (
     SUBMISSION,
@@ -52,6 +51,7 @@ from medthink.scoring.texts import score_coverage, score_texts
 from medthink.stats.estimate import Floats, Measured
 from medthink.stats.intervals import rate_interval, wilson
 from medthink.stats.repeats import repeated_mean
+from medthink.workflow.prediction import Prediction
 
 
 def outcomes_by_case(material: ScoringInput) -> dict[int, list[GradedAnswer]]:

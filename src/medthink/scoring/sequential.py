@@ -14,10 +14,10 @@ from medthink.cases.case import Case
 from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
 from medthink.metrics.answers import GradedAnswer
-from medthink.runs.prediction import Prediction
 from medthink.scoring.inputs import ScoringInput
 from medthink.scoring.score import outcomes_by_case
 from medthink.stats.confidence_sequences import MeanSequence, RateSequence, SignSequence, WatchClaim
+from medthink.workflow.prediction import Prediction
 
 ALPHA = 0.05
 Watch = RateSequence | MeanSequence | SignSequence

@@ -16,7 +16,7 @@ import msgspec
 from medthink.cases.case import Case
 from medthink.core.errors import DataError
 from medthink.core.jsonio import parse_line, read_lines
-from medthink.runs.prediction import Prediction, TwiSteps
+from medthink.workflow.prediction import Prediction, TwiSteps
 
 MAX_BYTES = 256 * 1024 * 1024
 MAX_SAMPLES = 100

@@ -8,8 +8,8 @@ from medthink.judge.kinds.kind import Aspect, JudgedTexts, ReaderColumn, common_
 from medthink.judge.kinds.single_label import SingleLabelKind
 from medthink.judge.scores import JudgeConfigScores, Rights, ScoreCell, ScoreTable, Units, clustered_rate
 from medthink.judge.units import UnitSet, UnitSource
-from medthink.runs.prediction import Prediction
 from medthink.stats import Measured
+from medthink.workflow.prediction import Prediction
 
 
 class CertaintyVerdict(UnitVerdict, frozen=True, kw_only=True):

@@ -9,9 +9,9 @@ from medthink.board.checking import check_file, describe_overlap
 from medthink.board.packing import pack_run
 from medthink.cases.benchmark import Benchmark
 from medthink.core.errors import UsageError
-from medthink.runs.prediction import Prediction
 from medthink.runs.session import run as run_model
 from medthink.workflow.condition import Condition
+from medthink.workflow.prediction import Prediction
 
 
 @pytest.fixture(scope="module")

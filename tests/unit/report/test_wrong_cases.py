@@ -8,7 +8,7 @@ import pytest
 from made_runs import make_run
 from medthink.report.cases import count_wrong, thumbnail, wrong_cases_markup
 from medthink.report.runs import group_entries, load_entries
-from medthink.runs.prediction import TwiSteps
+from medthink.workflow.prediction import TwiSteps
 from small_benchmark import write_benchmark
 
 

@@ -13,7 +13,6 @@ from medthink.cases.slices import SLICINGS, SMALL, sort_slices
 from medthink.cli.command import run_command
 from medthink.core.errors import DataError, UsageError
 from medthink.metrics.registry import METRICS, score_pairs
-from medthink.runs.prediction import Prediction
 from medthink.scoring.inputs import (
     ScoringInput,
     TextPair,
@@ -31,6 +30,7 @@ from medthink.stats.bootstrap import bootstrap_mean
 from medthink.stats.estimate import Estimate, Undefined
 from medthink.stats.intervals import wilson
 from medthink.workflow.condition import Condition
+from medthink.workflow.prediction import Prediction
 
 
 def material(bench, predictions) -> ScoringInput:

@@ -7,9 +7,9 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cli.command import run_command
 from medthink.cli.results.compare import show_stopping
 from medthink.core.errors import UsageError
-from medthink.runs.prediction import Prediction
 from medthink.scoring.sequential import StopWhenKnown, sequential_order
 from medthink.workflow.condition import Condition
+from medthink.workflow.prediction import Prediction
 
 
 @pytest.fixture

@@ -31,8 +31,8 @@ from medthink.models.inspect.model import need_inspect
 from medthink.models.request import ImagePart, Reply, Request, Schema, TextPart, Usage
 from medthink.runs.calls.asking import encode_image
 from medthink.runs.manifest import Manifest
-from medthink.runs.prediction import Prediction
 from medthink.runs.trace import CallTrace, CaseTrace, SentImage, Trace
+from medthink.workflow.prediction import Prediction
 from medthink.workflow.tasks import has_letters
 from medthink.workflow.view import Showing
 

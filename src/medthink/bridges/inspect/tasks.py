@@ -15,9 +15,9 @@ from medthink.core.errors import DataError, UsageError
 from medthink.models.inspect.messages import messages_of, read_output, settings_of
 from medthink.models.request import ModelError, Reply, Request
 from medthink.runs.calls.asking import CaseAsk, unanswered
-from medthink.runs.prediction import CallCost, Prediction, make_prediction
 from medthink.workflow.ask import Prompt
 from medthink.workflow.condition import Condition
+from medthink.workflow.prediction import CallCost, Prediction, make_prediction
 from medthink.workflow.tasks import Task, find_task, has_letters, prompt_versions, resolve_condition
 from medthink.workflow.view import Showing
 

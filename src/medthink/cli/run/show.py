@@ -12,8 +12,8 @@ from medthink.core.errors import UsageError
 from medthink.core.numbers import as_usd, count_of
 
 if TYPE_CHECKING:
-    from medthink.runs.prediction import Prediction
     from medthink.runs.trace import CallTrace, CaseRow, CaseTrace, SentImage, Trace
+    from medthink.workflow.prediction import Prediction
 
 _RIGHT = {True: "right", False: "wrong", None: "–"}
 _LONGEST_ANSWER = 40

@@ -44,9 +44,9 @@ from medthink.judge.scores import (
 )
 from medthink.judge.units import UnitSet, UnitSource
 from medthink.models.request import Schema
-from medthink.runs.prediction import Prediction
 from medthink.stats import Measured
 from medthink.workflow.forms import TEXT, ReplyFault, ReplyForm, form_schema, list_of, object_of, one_of, read_form
+from medthink.workflow.prediction import Prediction
 from medthink.workflow.sentences import split_sentences
 
 _SECTION_OF: dict[Dimension, str] = {

@@ -11,8 +11,8 @@ from medthink.judge.kinds.single_label import SingleLabelKind
 from medthink.judge.rubric import SUPPORTS, Support
 from medthink.judge.scores import JudgeConfigScores, Rights, ScoreCell, ScoreTable, Units, clustered_rate
 from medthink.judge.units import UnitSet, UnitSource
-from medthink.runs.prediction import Prediction
 from medthink.stats import Measured
+from medthink.workflow.prediction import Prediction
 from medthink.workflow.sentences import split_sentences
 
 SUMMARY = "summary"

@@ -17,8 +17,8 @@ from medthink.judge.rubric import ERROR_TYPES, SUPPORTS, ErrorType, Support
 from medthink.judge.scores import JudgeConfigScores, JudgedSlice, Rights, ScoreCell, ScoreTable, Units, measure_coverage
 from medthink.judge.units import MAX_UNITS, UnitSet, UnitSource
 from medthink.models.request import Schema
-from medthink.runs.prediction import Prediction
 from medthink.workflow.forms import ReplyFault
+from medthink.workflow.prediction import Prediction
 from medthink.workflow.sentences import split_sentences
 
 Label = str | int | bool

@@ -10,8 +10,8 @@ from medthink.judge.kinds.single_label import SingleLabelKind
 from medthink.judge.scores import JudgeConfigScores, Rights, ScoreCell, ScoreTable, Units, clustered_rate
 from medthink.judge.units import NOT_SHOWN, UnitSet, UnitSource
 from medthink.metrics.findings import compare_findings
-from medthink.runs.prediction import Prediction
 from medthink.stats import Measured
+from medthink.workflow.prediction import Prediction
 
 Omission = Literal["mentioned", "missed", "contradicted"]
 OMISSIONS: tuple[Omission, ...] = get_args(Omission)

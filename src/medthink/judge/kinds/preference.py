@@ -21,8 +21,8 @@ from medthink.judge.scores import (
 )
 from medthink.judge.units import UnitSet, UnitSource
 from medthink.metrics.findings import compare_findings
-from medthink.runs.prediction import Prediction
 from medthink.stats import Measured
+from medthink.workflow.prediction import Prediction
 
 Preferred = Literal["first", "second", "tie"]
 PREFERENCES: tuple[Preferred, ...] = get_args(Preferred)

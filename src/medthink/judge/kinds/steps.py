@@ -36,7 +36,6 @@ from medthink.judge.rubric import (
 from medthink.judge.scores import Rights, ScoreCell, ScoreTable, Units, majority_label
 from medthink.judge.units import UnitSet, UnitSource
 from medthink.models.request import Schema
-from medthink.runs.prediction import Prediction
 from medthink.workflow.forms import (
     TEXT,
     ReplyFault,
@@ -48,6 +47,7 @@ from medthink.workflow.forms import (
     one_of,
     read_form,
 )
+from medthink.workflow.prediction import Prediction
 
 RATIONALE = "rationale"
 # The published table only distinguishes critical or not.

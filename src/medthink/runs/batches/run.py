@@ -24,8 +24,8 @@ from medthink.runs.ledger.ledger import Call, Ledger
 from medthink.runs.ledger.lock import lock_run
 from medthink.runs.ledger.queries import LEDGER, LedgerQueries
 from medthink.runs.manifest import CallTerms, read_manifest
-from medthink.runs.prediction import CallCost
 from medthink.runs.progress import ProgressTracker
+from medthink.workflow.prediction import CallCost
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport

@@ -27,11 +27,11 @@ from medthink.runs.calls.answerers import Answerer, HasKind
 from medthink.runs.calls.budget import Budget, BudgetReached, Reservation
 from medthink.runs.ledger.ledger import Call, Ledger
 from medthink.runs.ledger.queries import LEDGER, FinishedEarlier, LedgerQueries
-from medthink.runs.prediction import CallCost
 from medthink.runs.progress import ProgressTracker
 from medthink.workflow.ask import Prompt, Unanswered, Unfinished
 from medthink.workflow.condition import Condition
 from medthink.workflow.forms import FormPrompt
+from medthink.workflow.prediction import CallCost
 
 # The outcome recorded for a reused call; nothing was sent for it.
 SHARED = "shared"

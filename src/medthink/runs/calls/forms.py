@@ -13,10 +13,10 @@ from medthink.models.request import AttemptLog, ImagePart, ModelError, Reply, Re
 from medthink.runs.calls.answerers import Answerer, CostsNothing, ReplayAnswerer, open_model_answerer
 from medthink.runs.calls.asking import LedgerCallMaker, describe_bad_image, encode_images, fill_request
 from medthink.runs.manifest import CallTerms
-from medthink.runs.prediction import CallCost
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.condition import Condition
 from medthink.workflow.forms import RULES, FormPrompt, ReplyFault
+from medthink.workflow.prediction import CallCost
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport

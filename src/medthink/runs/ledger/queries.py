@@ -13,7 +13,7 @@ from medthink.core.errors import LedgerError
 from medthink.models.prices import estimate_text_tokens
 from medthink.models.request import UNSEEN, Reply, Usage
 from medthink.runs.ledger.lock import is_locked
-from medthink.runs.prediction import Prediction
+from medthink.workflow.prediction import Prediction
 
 Kind = TypeVar("Kind")
 

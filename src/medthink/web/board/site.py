@@ -10,7 +10,6 @@ from medthink.board.ranking import BoardRow
 from medthink.board.results import load_published
 from medthink.board.submissions import history
 from medthink.core.errors import UsageError
-from medthink.runs.prediction import Prediction
 from medthink.scoring.compare import Comparison
 from medthink.web.app.access import Asked
 from medthink.web.app.query import read_query
@@ -22,6 +21,7 @@ from medthink.web.board.leaderboard import LeaderboardPage, make_leaderboard_pag
 from medthink.web.board.model import make_model_page
 from medthink.web.cases.answers import RevealedCases
 from medthink.web.serve_app import ServeApp
+from medthink.workflow.prediction import Prediction
 
 _PAIRS_KEPT = 256
 # A file of 720 cases with all its steps takes some megabytes.

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from medthink.cases.case import Case
-from medthink.runs.prediction import Prediction
 from medthink.web.app.benchmarks import LoadedSplit
 from medthink.web.app.images import PageImage, show_image
 from medthink.web.app.rendering import tell_time
 from medthink.web.board.case_answers import ModelAnswers
 from medthink.web.cases.answers import HumanAnswer
 from medthink.web.cases.list_page import ExploreQuery, choose_cases
+from medthink.workflow.prediction import Prediction
 
 CONFIDENCES = {1: "guessing", 2: "unsure", 3: "fairly sure", 4: "sure"}
 

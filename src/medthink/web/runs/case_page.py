@@ -9,13 +9,13 @@ from medthink.cases.case import Case, Image, ImageReference
 from medthink.core.errors import MedThinkError
 from medthink.core.jsonio import encode_json
 from medthink.models.request import Reply
-from medthink.runs.prediction import Prediction
 from medthink.runs.trace import AttemptTrace, CallTrace, CaseTrace, SentImage, Trace
 from medthink.web.app.images import PageImage, show_image
 from medthink.web.app.rendering import NONE, tell_money, tell_time, tell_tokens
 from medthink.web.runs.index import IndexedRun
 from medthink.web.runs.run_page import CaseLine, CasesQuery, choose_lines, make_case_lines
 from medthink.web.runs.verdicts import CaseVerdicts, JudgeVerdicts
+from medthink.workflow.prediction import Prediction
 from medthink.workflow.view import Showing
 
 _STEPS = {"findings": "Step 1", "summary": "Step 2 · summary", "differential": "Step 3 · differential"}

@@ -7,7 +7,6 @@ import msgspec
 
 from medthink.core.errors import MedThinkError
 from medthink.core.numbers import count_of
-from medthink.runs.prediction import Prediction
 from medthink.scoring.compare import Comparison, PairOfRuns, compare_runs
 from medthink.scoring.inputs import ScoringInput
 from medthink.scoring.score import score_letters
@@ -18,6 +17,7 @@ from medthink.web.runs.index import IndexedRun
 from medthink.web.runs.run_page import CaseLine, make_case_lines
 from medthink.web.runs.runs_page import RunLine, make_line
 from medthink.workflow.ask import State
+from medthink.workflow.prediction import Prediction
 
 
 class VersusQuery(Query, frozen=True, kw_only=True):

@@ -9,12 +9,19 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+SOURCE = re.compile(r"`((?:src|tests|bench|docs)/[\w./-]+)`")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(page):
     for target in LINK.findall(page.read_text(encoding="utf-8")):
         assert target.startswith("https://") or (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_source_files_that_a_page_names_exist(page):
+    named = {path for path in SOURCE.findall(page.read_text(encoding="utf-8")) if "NAME" not in path}
+    assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
 
 
 def test_the_readme_is_short():

@@ -1,6 +1,6 @@
 """Audit of a run: what it adds over guessing, and whether it keeps its answers when only the form changes.
 
-The definitions, with their assumptions, are on one page: docs/validity.md.
+The definitions, with their assumptions, are on one page: docs/audit.md.
 """
 
 import math

@@ -272,7 +272,7 @@ def _show_benchmark(found: "BenchmarkAudit") -> None:
     out.print()
     if found.alarms:
         names = ", ".join(one.name for one in found.alarms)
-        out.print(f"ALARM: {names} beat chance. A score on this benchmark is partly guessing; see docs/validity.md.")
+        out.print(f"ALARM: {names} beat chance. A score on this benchmark is partly guessing; see docs/audit.md.")
     else:
         out.print(f"No alarm: no guesser without images is shown to beat chance. {_could_be_seen(found)}")
     out.print()

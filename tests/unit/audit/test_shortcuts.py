@@ -46,7 +46,7 @@ from small_benchmark import make_row
 
 @pytest.fixture(scope="module")
 def clean(tmp_path_factory):
-    out = tmp_path_factory.mktemp("validity") / "clean"
+    out = tmp_path_factory.mktemp("audit") / "clean"
     write_benchmark(out, cases=160, seed=5)
     return out
 
@@ -54,7 +54,7 @@ def clean(tmp_path_factory):
 @pytest.fixture(scope="module")
 def leaky(clean, tmp_path_factory):
     """The same cases and images with the shortcuts of `data synth --shortcut` in their texts."""
-    out = tmp_path_factory.mktemp("validity") / "leaky"
+    out = tmp_path_factory.mktemp("audit") / "leaky"
     shutil.copytree(clean, out)
     for split in ("train", "test"):
         titles = [row["title"] for row in map(json.loads, (clean / f"{split}.jsonl").read_bytes().splitlines())]

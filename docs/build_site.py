@@ -33,7 +33,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
-    """Name a file of the source tree by its path: the site does not hold it."""
+    """Link the pages above docs/ by their names on the site, and name a source file by its path: the site has none."""
+    for name, place in _ABOVE.items():
+        markdown = markdown.replace(f"](../{name}", f"]({place}")
     return re.sub(r"\[([^\]]+)\]\(\.\./(src/[^)\s]+)\)", r"\1 (`\2`)", markdown)
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from medthink.core.errors import DataError
+from medthink.core.errors import DataError, UsageError
 
 # Lines of a benchmark are longer than Python's own 8 KB: with this, reading them takes a quarter of the time.
 _READ_BYTES = 256 * 1024
@@ -87,6 +87,43 @@ def new_folder(path: Path) -> Iterator[Path]:
         raise _cannot_write(path, error) from None
     finally:
         shutil.rmtree(shelter, ignore_errors=True)
+
+
+# The file by which a folder shows what it holds.
+_SIGNS = {
+    "run.json": "a run",
+    "sweep.json": "a sweep",
+    "exam.json": "an exam",
+    "build.json": "the work of a curation",
+    "leaderboard.json": "a board's site",
+    "how-to-read.txt": "reading lists",
+}
+
+
+def claim_folder(folder: Path, sign: str = "", *, holds_more: bool = False, passing: Sequence[str] = ()) -> None:
+    """Make the folder that a command works in, or raise UsageError if it holds something else.
+
+    It may be empty, or hold `sign` from an earlier session of the same command; a benchmark has none. With
+    `holds_more`, other files may be there too, but never what another command made; files named in `passing` do not
+    count.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        there = {path.name for path in folder.iterdir() if path.name not in (".lock", *passing)}
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be created: {error.strerror}", remedy=_ANOTHER) from None
+    if sign in there:
+        return
+    other = next((held for name, held in _SIGNS.items() if name in there), None)
+    if other is not None:
+        raise UsageError(f"{folder} holds {other}, not {_SIGNS.get(sign, 'a benchmark')}", remedy=_ANOTHER)
+    if there and not holds_more:
+        raise UsageError(
+            f"{folder} is not empty and holds {min(there)}, not {_SIGNS.get(sign, 'a benchmark')}", remedy=_ANOTHER
+        )
+
+
+_ANOTHER = "name another folder"
 
 
 def _cannot_write(path: Path, error: OSError) -> DataError:

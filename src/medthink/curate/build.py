@@ -15,7 +15,7 @@ import msgspec
 from medthink.cases.files.export import copy_images
 from medthink.core.digest import digest_file, digest_value
 from medthink.core.errors import DataError, Declined, MedThinkError
-from medthink.core.files import open_for_writing
+from medthink.core.files import claim_folder, open_for_writing
 from medthink.core.jsonio import encode_json
 from medthink.curate.ask import StageModel, open_stage_answerer
 from medthink.curate.decision import (
@@ -33,7 +33,7 @@ from medthink.curate.decision import (
     read_decisions,
 )
 from medthink.curate.draft import Draft, read_drafts
-from medthink.curate.plan import CurationPlan, StageSummary, WorkFolder
+from medthink.curate.plan import SUMMARY_FILE, CurationPlan, StageSummary, WorkFolder
 from medthink.curate.review import HumanDecision, HumanDecisions, StageErrors, write_review
 from medthink.curate.stage import ModelSettings, Stage, StageContext, StageSettings, stage_type
 from medthink.models.request import ModelError
@@ -62,7 +62,7 @@ def run_stage(
     stage: Stage[Any], work: WorkFolder, rulings: HumanDecisions, progress: StageProgress | None = None
 ) -> StageRunResult:
     """Survey, decide, write, finish."""
-    work.path.mkdir(parents=True, exist_ok=True)
+    claim_folder(work.path, SUMMARY_FILE, holds_more=True)
     with lock_run(work.path):
         stage.survey(stage.read)
         end = run_to_end(_decide_all(stage, work, rulings, progress or _ignore))

@@ -91,6 +91,9 @@ class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
     stopped_by: str = ""
 
 
+SUMMARY_FILE = "build.json"
+
+
 class WorkFolder:
     """The folder of a build."""
 
@@ -122,7 +125,7 @@ class WorkFolder:
 
     def read_summaries(self) -> dict[str, StageSummary]:
         """The finished stages, by name and in order; empty if nothing was built."""
-        path = self.path / "build.json"
+        path = self.path / SUMMARY_FILE
         if not path.exists():
             return {}
         try:
@@ -133,4 +136,4 @@ class WorkFolder:
 
     def write_summaries(self, summaries: dict[str, StageSummary]) -> None:
         """Write the finished stages."""
-        write_json(self.path / "build.json", {"stages": [msgspec.to_builtins(one) for one in summaries.values()]})
+        write_json(self.path / SUMMARY_FILE, {"stages": [msgspec.to_builtins(one) for one in summaries.values()]})

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from medthink.core.errors import UsageError
-from medthink.core.files import write_atomic
+from medthink.core.files import claim_folder, write_atomic
 from medthink.core.jsonio import read_stored, write_json
 from medthink.core.tables import Layout, write_table
 from medthink.judge.kinds import KINDS
@@ -75,12 +75,13 @@ def write_lists(out: Path, sheets: Sequence[Sheet], plan: ReadingPlan, *, form: 
 
 
 def refuse_written(out: Path, readers: Sequence[str], form: str) -> None:
-    """Raise UsageError if the folder already holds lists: they may be filled in."""
+    """Raise UsageError if the folder already holds lists, which may be filled in, or something else."""
     lists = [out / f"{reader}{part}.{form}" for reader in readers for part in ("", "-cases")]
     if key_path(out).exists() or any(path.exists() for path in lists):
         raise UsageError(
             f"{out} already holds reading lists, which may be filled in", remedy="name another folder with --out"
         )
+    claim_folder(out, HOW_TO_FILE, holds_more=True)
 
 
 def write_entries(out: Path, lists: Mapping[str, Sequence[ListEntry]], seed: int, *, form: str) -> None:

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from medthink.cases.benchmark import Benchmark, Fingerprints
 from medthink.core.clock import now_utc
-from medthink.core.errors import LedgerError, MedThinkError, UsageError
-from medthink.core.files import write_atomic
+from medthink.core.errors import MedThinkError, UsageError
+from medthink.core.files import claim_folder, write_atomic
 from medthink.core.numbers import as_usd, count_of
 from medthink.runs.batches.jobs import Batch
 from medthink.runs.batches.queue import FOLDER
@@ -44,16 +44,8 @@ if TYPE_CHECKING:
 
 
 def make_folder(out: Path) -> None:
-    """Make the run's folder, or raise LedgerError if it holds something else."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise LedgerError(f"{out}: cannot be created: {error.strerror}", remedy="choose another --out") from None
-    strange = [
-        path.name for path in out.iterdir() if not (out / "run.json").exists() and path.name not in (".lock", LIVE)
-    ]
-    if strange:
-        raise LedgerError(f"{out} is not empty and not a run: it holds {strange[0]}", remedy="choose another --out")
+    """Make the run's folder, or raise UsageError if it holds something else."""
+    claim_folder(out, "run.json", passing=(LIVE,))
 
 
 def resolve_manifest(spec: RunSpec, out: Path, seen: Survey) -> tuple[Manifest, bool]:

@@ -18,7 +18,8 @@ from msgspec.structs import replace
 from medthink import __version__
 from medthink.cases.benchmark import Benchmark
 from medthink.core.clock import now_utc
-from medthink.core.errors import DataError, LedgerError, MedThinkError, OutsideError
+from medthink.core.errors import DataError, MedThinkError, OutsideError
+from medthink.core.files import claim_folder
 from medthink.core.jsonio import read_stored, write_json
 from medthink.runs.calls.asking import SharedCalls
 from medthink.runs.calls.budget import Budget, BudgetReached
@@ -215,7 +216,7 @@ class SweepSession(msgspec.Struct, frozen=True, kw_only=True):
 
 def run_sweep(spec: SweepSpec, counts: SweepCounts) -> SweepSession:
     """Make or continue every run of the sweep; `counts` is kept up to date for display."""
-    make_sweep_folder(spec.out)
+    claim_folder(spec.out, SWEEP_FILE)
     with lock_run(spec.out):
         manifest = plan_sweep(spec)
         counts.plan(manifest.runs)
@@ -227,16 +228,6 @@ def run_sweep(spec: SweepSpec, counts: SweepCounts) -> SweepSession:
             manifest = refresh_totals(spec, manifest)
             write_json(spec.out / SWEEP_FILE, msgspec.to_builtins(manifest))
     return SweepSession(manifest=manifest, runs=sweep.sessions(), stopped_by=sweep.stopped_by)
-
-
-def make_sweep_folder(out: Path) -> None:
-    """Make the sweep's folder, or raise LedgerError when it holds something else."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise LedgerError(f"{out}: cannot be created: {error.strerror}", remedy="choose another out") from None
-    if not (out / SWEEP_FILE).exists() and any(path.name != ".lock" for path in out.iterdir()):
-        raise LedgerError(f"{out} is not empty and holds no sweep", remedy="choose another out")
 
 
 def plan_sweep(spec: SweepSpec) -> SweepManifest:

@@ -90,7 +90,7 @@ def test_a_folder_with_other_things_is_left_alone(tmp_path, capsys):
     (tmp_path / "sweep").mkdir()
     (tmp_path / "sweep/mine.txt").write_text("mine")
     assert run_command(["sweep", str(plan(tmp_path, 'models = ["baseline/random"]\n'))]) == 2
-    assert "is not empty and holds no sweep" in capsys.readouterr().err
+    assert "is not empty and holds mine.txt, not a sweep" in capsys.readouterr().err
 
 
 def test_runs_of_a_sweep_are_ordinary_runs_and_shared_calls_say_where_they_come_from(tmp_path, capsys):

@@ -189,7 +189,7 @@ def test_a_benchmark_that_changed_since_is_refused_and_named(benchmark, tmp_path
 def test_a_folder_with_something_else_in_it_is_refused(benchmark, tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "thesis.tex").write_text("precious")
-    with pytest.raises(LedgerError, match=r"thesis\.tex"):
+    with pytest.raises(UsageError, match=r"thesis\.tex"):
         run_session(run_spec(benchmark, tmp_path / "run"))
 
 
@@ -276,7 +276,7 @@ def test_an_estimate_of_a_run_that_would_be_refused_is_refused(benchmark, tmp_pa
     with pytest.raises(LedgerError, match=r"another run: condition\.samples: was 1, now 2\n"):
         estimate(run_spec(benchmark, tmp_path / "run", condition=Condition(samples=2)))
     (tmp_path / "thesis.tex").write_text("precious")
-    with pytest.raises(LedgerError, match="is not empty and not a run"):
+    with pytest.raises(UsageError, match="is not empty and holds bench, not a run"):
         estimate(run_spec(benchmark, tmp_path))
 
 

@@ -20,6 +20,7 @@ from medthink.cases.files.layout import split_files
 from medthink.cases.images.stores import FOLDER, path_problem
 from medthink.core.clock import now_utc
 from medthink.core.errors import DataError, MedThinkError, OutsideError, UsageError
+from medthink.core.files import claim_folder
 from medthink.core.jsonio import write_json
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def find_snapshot(revision: str = REVISION, *, repository: str = REPOSITORY) -> 
 def pull_snapshot(snapshot: Snapshot, out: Path, *, progress: OnBytes | None = None) -> None:
     """Fetch what is not there yet into `out`; `progress` is told every number of bytes gained, or lost again."""
     _refuse_other_splits(snapshot, out)
+    claim_folder(out, holds_more=True)
     stopped = threading.Event()
 
     def fetch(file: HubFile) -> None:

@@ -14,6 +14,7 @@ from medthink.cases.benchmark import Benchmark, HeldSplit, hold_split
 from medthink.cases.case import Case
 from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
+from medthink.core.files import claim_folder
 from medthink.core.jsonio import read_stored, read_stored_rows, write_json, write_jsonl
 from medthink.judge.asking import (
     AskingSettings,
@@ -212,7 +213,7 @@ def _make(
         items=plan.items,
         seed=plan.seed,
     )
-    out.mkdir(parents=True, exist_ok=True)
+    claim_folder(out, EXAM_FILE)
     write_sheets(out, sheets)
     # Written last: a folder that has it holds a complete exam.
     write_json(out / EXAM_FILE, msgspec.to_builtins(manifest))

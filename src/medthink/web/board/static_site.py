@@ -10,8 +10,7 @@ from pathlib import Path
 
 from medthink.board.exports import DOWNLOADS, export_board
 from medthink.board.ranking import RANKINGS, BoardRow, Leaderboard, last_change
-from medthink.core.errors import UsageError
-from medthink.core.files import write_atomic
+from medthink.core.files import claim_folder, write_atomic
 from medthink.store.engine import Store
 from medthink.web.app.charts import row_name
 from medthink.web.app.rendering import Link, Site, list_assets, load_asset
@@ -30,8 +29,7 @@ _EVERY_LEVEL = "1"
 
 def build_site(store: Store, out: Path, benchmark: str | None = None) -> int:
     """Write or update the site; returns the number of files."""
-    if out.exists() and any(out.iterdir()) and not (out / _SIGN).is_file():
-        raise UsageError(f"{out} is not empty and not a board's site", remedy="name another folder")
+    claim_folder(out, _SIGN)
     live = BoardCache(store, benchmark, most=None)
     made = live.made(last_change(store, live.benchmark()))
     app = ServeApp(store=store, site=SITE, live=live)

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, settings
 # The workers use every core already: threads of numpy and torch on top of them only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-pytest_plugins = ["children", "stores"]
+pytest_plugins = ["children", "cpu_times", "stores"]
 
 # How long an example takes says something about the machine, not about the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])

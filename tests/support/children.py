@@ -55,9 +55,18 @@ def _left_after(before: dict[int, str]) -> dict[int, str]:
 def _running_children() -> dict[int, str]:
     """The command line of every child that has not ended; none where the system does not tell."""
     pids = [pid for task in Path("/proc/self/task").glob("*/children") for pid in _read(task).split()]
-    words = {int(pid): _read(Path("/proc", pid, "cmdline")).replace("\0", " ").strip() for pid in pids}
-    # A child that has ended and was not waited for has no words any more.
-    return {pid: line for pid, line in words.items() if line and not any(kept in line for kept in _KEPT)}
+    words = {int(pid): _command(Path("/proc", pid)) for pid in pids if not _has_ended(Path("/proc", pid))}
+    return {pid: line for pid, line in words.items() if not any(kept in line for kept in _KEPT)}
+
+
+def _has_ended(process: Path) -> bool:
+    """Whether a child has ended, waited for or not."""
+    return _read(process / "stat").rpartition(")")[2].split()[:1] in ([], ["Z"], ["X"])
+
+
+def _command(process: Path) -> str:
+    """A process's command line; its name alone while it is still being loaded."""
+    return _read(process / "cmdline").replace("\0", " ").strip() or _read(process / "comm").strip()
 
 
 def _read(path: Path) -> str:

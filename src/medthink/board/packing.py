@@ -33,7 +33,7 @@ def pack_run(run: Path, out: Path, data: Path | None = None) -> int:
 
 def _lines(run: Path, material: ScoringInput, manifest: Manifest) -> Iterator[dict[str, Any]]:
     calls = _calls_by_case(run)
-    public: Manifest | None = msgspec.structs.replace(manifest, benchmark="", base_urls=())
+    public: Manifest | None = msgspec.structs.replace(manifest, benchmark="", benchmark_absolute="", base_urls=())
     for one in material.predictions:
         # A case's calls go with its first sample, the manifest with the first line.
         trail = SubmissionTrace(manifest=public, calls=calls.pop(one.case, ()))

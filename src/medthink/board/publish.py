@@ -41,7 +41,7 @@ def add_to_board(
     Judged results of a run are included; a run judged later can be added again.
     """
     benchmark = add_benchmark(store, held, name)
-    model, about, data = _read(addition)
+    model, about, data = _read(addition, held.split.path)
     upload = Upload(
         benchmark_id=benchmark.id,
         team=addition.team,
@@ -78,7 +78,7 @@ def _check(store: Store, found: SubmissionRecord, held: LoadedBenchmark) -> None
         time.sleep(_WAIT_S)
 
 
-def _read(addition: DirectSubmission) -> tuple[str, ModelDescription, bytes]:
+def _read(addition: DirectSubmission, benchmark: Path) -> tuple[str, ModelDescription, bytes]:
     """The model, its description, and the submission's bytes."""
     source = addition.source
     if not source.is_dir():
@@ -93,7 +93,7 @@ def _read(addition: DirectSubmission) -> tuple[str, ModelDescription, bytes]:
     )
     with tempfile.TemporaryDirectory() as folder:
         packed = Path(folder) / "packed.jsonl"
-        pack_run(source, packed)
+        pack_run(source, packed, benchmark)
         return addition.model or manifest.model, about, packed.read_bytes()
 
 

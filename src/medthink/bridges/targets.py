@@ -29,6 +29,7 @@ class TargetOptions(msgspec.Struct, frozen=True, kw_only=True):
     against: tuple[Path, ...] = ()
     embed_images: bool = False
     split: str = "test"
+    data: Path | None = None
 
 
 class WrittenTarget(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +80,7 @@ TARGETS = {
         "medthink.bridges.inspect.export_log",
         "write_inspect",
         "of a run, a log for Inspect View",
-        frozenset({"embed_images"}),
+        frozenset({"embed_images", "data"}),
         is_of_run=True,
     ),
     "lmms-eval": ExportTarget("medthink.bridges.harnesses", "write_lmms", "a task for lmms-eval", frozenset({"split"})),

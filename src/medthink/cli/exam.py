@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 )
 @click.option("--seed", type=int, help="Seed that selects the sentences; 0 in a new exam.")
 @click.option("--split", default="test", show_default=True, help="The split whose expert texts are used.")
+@click.option("--data", "moved", type=click.Path(path_type=Path), help="Of a RUN: its benchmark, if it has moved.")
 @sight_flags
 @asking_flags
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -88,9 +89,10 @@ def _read_order(sources: Sequence[Path], out: Path, flags: dict[str, Any]) -> "t
 
     runs = [Run.open(path) for path in sources if (path / "run.json").is_file()]
     data = [path for path in sources if not (path / "run.json").is_file()]
+    moved = flags.pop("moved")
     if len(data) > 1:
         raise UsageError(f"an exam is made from one benchmark, not from {len(data)}", remedy="name one DATA")
-    benchmark = data[0] if data else Path(runs[0].manifest.benchmark) if runs else None
+    benchmark = data[0] if data else runs[0].benchmark_path(moved) if runs else moved
     split = runs[0].manifest.selection.split if runs else flags["split"]
     flags.pop("split")
     given = {name: value for name in ("items", "seed") if (value := flags.pop(name)) is not None}

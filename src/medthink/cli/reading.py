@@ -151,8 +151,9 @@ def _show(marked: "MarkedReader") -> None:
     "--format", "form", type=click.Choice(["csv", "xlsx", "jsonl"]), default="csv", show_default=True,
     help="What to write.",
 )  # fmt: skip
+@click.option("--data", type=click.Path(path_type=Path), help="Of a RUN: its benchmark, if it has moved.")
 def reading_training(
-    source: Path, readers: str, out: Path, items: int, split: str | None, seed: int, form: str
+    source: Path, readers: str, out: Path, items: int, split: str | None, seed: int, form: str, data: Path | None
 ) -> None:
     """Make training lists with known answers.
 
@@ -168,7 +169,7 @@ def reading_training(
     from medthink.readers.training import draw_training, training_sheets, write_training
 
     plan = ReadingPlan(readers=tuple(readers.replace(",", " ").split()), per_sheet=1)
-    sheets, cases = training_sheets(source, split, seed)
+    sheets, cases = training_sheets(source, split, seed, data)
     training = draw_training(sheets, items=items, seed=seed)
     write_training(out, training, cases, readers=plan.readers, seed=seed, form=form)
     print_line(f"{out}: {len(training.items)} sentences for each of {len(plan.readers)} readers")

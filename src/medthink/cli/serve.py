@@ -203,7 +203,10 @@ def view(places: tuple[Path, ...], data: Path | None, port: int | None, no_open:
     if missing:
         raise UsageError(f"{missing[0]} is not a folder", remedy="give a run's folder, or a folder with runs in it")
     viewer = Viewer(places or (Path(),), data)
-    found = len(viewer.shelf.runs())
+    runs = viewer.shelf.runs()
+    found = len(runs)
+    if data is not None and found and all(run.doubt for run in runs):
+        raise UsageError("right and wrong are unknown in every run", remedy=runs[0].doubt)
     if not found and not viewer.shelf.broken():
         raise UsageError(
             f"no run below {', '.join(map(str, places)) or 'this folder'}",

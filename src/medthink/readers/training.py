@@ -244,7 +244,9 @@ class MarkedReader(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
 
 
-def training_sheets(source: Path, split: str | None, seed: int) -> tuple[tuple[ExamText, ...], dict[int, Case]]:
+def training_sheets(
+    source: Path, split: str | None, seed: int, data: Path | None = None
+) -> tuple[tuple[ExamText, ...], dict[int, Case]]:
     """The sheets of an exam, or of one made from a benchmark or a run's benchmark, and the cases they are about.
 
     By default the train split is used if there is one: a reader trained on a case would recognise it in the study.
@@ -252,7 +254,7 @@ def training_sheets(source: Path, split: str | None, seed: int) -> tuple[tuple[E
     if (source / EXAM_FILE).is_file():
         _, sheets, cases = open_exam(source)
         return sheets, cases
-    place = Path(Run.open(source).manifest.benchmark) if (source / "run.json").is_file() else source
+    place = Run.open(source).benchmark_path(data) if (source / "run.json").is_file() else source
     opened = Benchmark.open(place)
     chosen = split or ("train" if "train" in opened.splits else opened.splits[0])
     cases = {case.id: case for case in opened[chosen]}

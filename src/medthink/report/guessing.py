@@ -13,6 +13,7 @@ from medthink.core.numbers import as_p_value, as_percent, as_points
 from medthink.report.runs import ComparableGroup, ReportRun
 from medthink.report.summary import name_some
 from medthink.report.tables import table_markup
+from medthink.runs.run import Run
 from medthink.scoring.scores import rate_text
 from medthink.stats.estimate import Estimate, Measured
 
@@ -39,8 +40,8 @@ def audit_group(group: ComparableGroup, data: Path | None = None, *, trains: boo
     if not group.lettered:
         return GroupAudit((), None)
     scored = [entry.scores for entry in group.lettered]
-    manifest = group.entries[0].manifest
-    benchmark, split = Benchmark.open(data or Path(manifest.benchmark)), manifest.selection.split
+    first = group.entries[0]
+    benchmark, split = Benchmark.open(data or Run.open(first.path).benchmark_path()), first.manifest.selection.split
     guesses = rival_guesses(benchmark, split)
     found = audit_benchmark(benchmark, split) if trains else None
     return GroupAudit(tuple((entry, audit_run(entry.scores, guesses, scored)) for entry in group.lettered), found)

@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from medthink import __version__
 from medthink.core.markup import Markup, fold_section, joined, tag
@@ -15,7 +14,7 @@ from medthink.workflow.tasks import default_condition
 
 def reproduction_command(manifest: Manifest, out: str) -> str:
     """The original `medthink run …`; paths and addresses are not part of a run, so only their names are given."""
-    words = ["medthink", "run", Path(manifest.benchmark).name or "DATA", "--model", manifest.model]
+    words = ["medthink", "run", manifest.benchmark_name if manifest.benchmark else "DATA", "--model", manifest.model]
     words += ["--task", manifest.task, *_selection_words(manifest)]
     words += condition_words(manifest.task, manifest.condition)
     for number in range(1, len(manifest.base_urls) + 1):

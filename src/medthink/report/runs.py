@@ -268,7 +268,7 @@ def _make_group(members: list[ReportRun]) -> ComparableGroup:
     lettered = [entry for entry in ordered if entry.scores.answers]
     origin = ordered[0].scores.origin
     return ComparableGroup(
-        benchmark=Path(ordered[0].manifest.benchmark).name or "benchmark",
+        benchmark=ordered[0].manifest.benchmark_name,
         split=origin.split,
         kind=comparable_kind(ordered[0].scores),
         entries=tuple(ordered),

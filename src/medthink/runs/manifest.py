@@ -1,14 +1,16 @@
 """`run.json`: what a run was asked to do, and its progress."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from medthink import __version__
 from medthink.core.digest import digest_value
-from medthink.core.errors import DataError, LedgerError, UsageError
+from medthink.core.errors import DataError, LedgerError, MedThinkError, UsageError
 from medthink.core.jsonio import read_stored, write_json
 from medthink.runs.selection import DEFAULT_SPLIT, Selection
 from medthink.workflow.condition import Condition
@@ -16,7 +18,7 @@ from medthink.workflow.tasks import resolve_condition
 
 FORMAT = 1
 # What may differ between two sessions of one run: where data and servers are, which release runs, when it began.
-_NOT_IDENTITY = ("benchmark", "base_urls", "package", "created_at", "progress", "amendments")
+_NOT_IDENTITY = ("benchmark", "benchmark_absolute", "base_urls", "package", "created_at", "progress", "amendments")
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,12 +72,14 @@ class Amendment(msgspec.Struct, frozen=True, kw_only=True):
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a run was asked to do; two sessions continue one run when all but place, release and time are equal.
 
+    `benchmark` is its path from the run's folder, so that both may move together; `benchmark_absolute` is tried second.
     `fingerprint` pins texts and images of the split, `text_fingerprint` its texts alone: scoring needs no image.
     `condition_label` stays as the release that began the run wrote it, for the digest; show `condition.label()`.
     """
 
     format: int = FORMAT
     benchmark: str
+    benchmark_absolute: str = ""
     fingerprint: str
     text_fingerprint: str
     selection: Selection
@@ -89,6 +93,21 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     created_at: str
     progress: Progress | None = None
     amendments: tuple[Amendment, ...] = ()
+
+    @property
+    def benchmark_name(self) -> str:
+        """The name of the benchmark's folder or file."""
+        return Path(self.benchmark_absolute or self.benchmark).name or "benchmark"
+
+    def on(self, benchmark: Path, run: Path) -> "Manifest":
+        """The manifest of a run in this folder, on the benchmark at this path."""
+        absolute = Path(os.path.abspath(benchmark))  # noqa: PTH100  `resolve` would replace the name of a link
+        named = absolute.parent.resolve() / absolute.name
+        return replace(self, benchmark=os.path.relpath(named, run.resolve()), benchmark_absolute=str(absolute))
+
+    def moved(self, old: Path, new: Path) -> "Manifest":
+        """The same for another folder of the run."""
+        return replace(self, benchmark=os.path.relpath(old.resolve() / self.benchmark, new.resolve()))
 
     def identity(self) -> dict[str, Any]:
         """The fields that make it this run and no other."""
@@ -118,6 +137,46 @@ def write_manifest(run: Path, manifest: Manifest) -> None:
         raise UsageError(
             f"run.json cannot store these settings: {error}", remedy="use names in Unicode and smaller numbers"
         ) from None
+
+
+Found = TypeVar("Found")
+
+
+def find_benchmark(run: Path, manifest: Manifest, data: Path | None, read: Callable[[Path], Found | None]) -> Found:
+    """What `read` makes of the run's benchmark; it returns None for another one.
+
+    Tried are `data` alone if given, else the path from the run's folder and then the absolute one. UsageError if the
+    benchmark is at neither.
+    """
+    there = [place for place in _places(run, manifest, data) if place.exists()]
+    problems: list[MedThinkError] = []
+    for place in there:
+        try:
+            if (found := read(place)) is not None:
+                return found
+        except MedThinkError as error:
+            problems.append(error)
+        else:
+            problems.append(_other_benchmark(run, place))
+    raise problems[0] if problems else _no_benchmark(run, _places(run, manifest, data)[0])
+
+
+def _places(run: Path, manifest: Manifest, data: Path | None) -> tuple[Path, ...]:
+    if data is not None:
+        return (data,)
+    beside = Path(os.path.normpath(run.resolve() / manifest.benchmark))
+    return tuple(dict.fromkeys((beside, Path(manifest.benchmark_absolute or beside))))
+
+
+def _other_benchmark(run: Path, place: Path) -> UsageError:
+    return UsageError(
+        f"{place} is not the benchmark that {run} was made on, or has changed since: its fingerprint differs",
+        remedy="give the right one with --data",
+    )
+
+
+def _no_benchmark(run: Path, place: Path) -> UsageError:
+    return UsageError(f"{run}: its benchmark is no longer at {place}", remedy="give its path with --data")
 
 
 def refuse_other_run(old: Manifest, new: Manifest, run: Path) -> None:

@@ -21,7 +21,7 @@ from medthink.models.request import Usage
 from medthink.runs.ledger.ledger import Ledger
 from medthink.runs.ledger.lock import is_locked
 from medthink.runs.ledger.queries import LEDGER, LedgerQueries, Totals, count_image_warnings
-from medthink.runs.manifest import Manifest, Progress, read_manifest, write_manifest
+from medthink.runs.manifest import Manifest, Progress, find_benchmark, read_manifest, write_manifest
 from medthink.runs.progress import LIVE, WINDOW_S, LiveCounts, ProgressFile
 from medthink.runs.selection import ReadSelected, find_changed, read_selected
 from medthink.workflow.prediction import Prediction
@@ -268,43 +268,45 @@ class Run:
         )
 
     def cases(self, data: Path | None = None, *, read: ReadSelected = read_selected) -> dict[int, Case]:
-        """The run's cases by number, from its original path or from `data`; a benchmark with other texts is refused."""
-        place = self._find_benchmark(data)
-        found = read(place, self.manifest.selection)
-        self._refuse_other_benchmark(place, is_same=found.text_fingerprint == self.manifest.text_fingerprint)
-        return found.cases
+        """The run's cases by number, from its benchmark or from `data`; one with other texts is refused."""
+
+        def read_own(place: Path) -> dict[int, Case] | None:
+            found = read(place, self.manifest.selection)
+            return found.cases if found.text_fingerprint == self.manifest.text_fingerprint else None
+
+        return find_benchmark(self.path, self.manifest, data, read_own)
+
+    def benchmark_path(self, data: Path | None = None) -> Path:
+        """Where the run's benchmark is; one with other texts is refused."""
+
+        def read_own(place: Path) -> Path | None:
+            split = Benchmark.open(place)[self.manifest.selection.split]
+            return place if split.text_fingerprint() == self.manifest.text_fingerprint else None
+
+        return find_benchmark(self.path, self.manifest, data, read_own)
 
     def split(self, data: Path | None = None) -> Benchmark:
         """The run's whole split, for showing images: other texts or images are refused."""
-        place = self._find_benchmark(data)
-        split = Benchmark.open(place)[self.manifest.selection.split].remembering()
-        self._refuse_other_benchmark(place, is_same=split.fingerprint() == self.manifest.fingerprint)
-        return split
+
+        def read_own(place: Path) -> Benchmark | None:
+            split = Benchmark.open(place)[self.manifest.selection.split].remembering()
+            return split if split.fingerprint() == self.manifest.fingerprint else None
+
+        return find_benchmark(self.path, self.manifest, data, read_own)
 
     def split_and_changes(self, data: Path | None = None) -> tuple[Benchmark, frozenset[int]]:
         """The whole split, and the cases whose images have changed; other texts are refused."""
-        place = self._find_benchmark(data)
+        return find_benchmark(self.path, self.manifest, data, self._read_split_and_changes)
+
+    def _read_split_and_changes(self, place: Path) -> tuple[Benchmark, frozenset[int]] | None:
         split = Benchmark.open(place)[self.manifest.selection.split].remembering()
         digests: dict[int, str] = {}
         prints = split.pass_prints(lambda case, made: digests.update({case.id: made.digest})).finish()
-        is_same = prints.whole == self.manifest.fingerprint
-        changed = None if is_same else find_changed(self.path, digests)
+        if prints.whole == self.manifest.fingerprint:
+            return split, frozenset()
+        changed = find_changed(self.path, digests)
         is_known = prints.texts == self.manifest.text_fingerprint and changed is not None
-        self._refuse_other_benchmark(place, is_same=is_same or is_known)
-        return split, frozenset(changed or ())
-
-    def _find_benchmark(self, data: Path | None) -> Path:
-        place = data or Path(self.manifest.benchmark)
-        if not place.exists():
-            raise UsageError(f"{self.path}: its benchmark is no longer at {place}", remedy="give its path with --data")
-        return place
-
-    def _refuse_other_benchmark(self, place: Path, *, is_same: bool) -> None:
-        if not is_same:
-            raise UsageError(
-                f"{place} is not the benchmark that {self.path} was made on: its fingerprint differs",
-                remedy="give the right one with --data",
-            )
+        return (split, frozenset(changed or ())) if is_known else None
 
     def to_pandas(self) -> "pd.DataFrame":
         """The predictions as a data frame, one row per case and sample."""

@@ -66,7 +66,7 @@ def resolve_manifest(spec: RunSpec, out: Path, seen: Survey) -> tuple[Manifest, 
 
 def plan_manifest(spec: RunSpec, fingerprints: Fingerprints) -> Manifest:
     """The manifest of the run before its first call."""
-    return Manifest(
+    made = Manifest(
         benchmark=str(spec.benchmark),
         fingerprint=fingerprints.whole,
         text_fingerprint=fingerprints.texts,
@@ -79,6 +79,7 @@ def plan_manifest(spec: RunSpec, fingerprints: Fingerprints) -> Manifest:
         prompts={str(kind): version for kind, version in prompt_versions(spec.task, spec.condition).items()},
         created_at=now_utc(),
     )
+    return made if spec.out is None else made.on(spec.benchmark, spec.out)
 
 
 def find_earlier(out: Path, new: Manifest, digests: dict[int, str]) -> Manifest | None:

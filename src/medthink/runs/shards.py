@@ -25,7 +25,7 @@ from medthink.core.jsonio import read_json, write_json
 from medthink.runs.calls.budget import BudgetReached
 from medthink.runs.ledger.ledger import Ledger
 from medthink.runs.ledger.queries import LEDGER, LedgerQueries
-from medthink.runs.manifest import Manifest, Progress, RunSpec, read_manifest
+from medthink.runs.manifest import Manifest, Progress, RunSpec, read_manifest, write_manifest
 from medthink.runs.run import Run, write_results
 from medthink.runs.selection import Shard
 from medthink.runs.session import PLAN_FILE, run_session
@@ -39,7 +39,7 @@ def merge_shards(out: Path, runs: list[Path]) -> Run:
     manifests = [read_manifest(run) for run in runs]
     _refuse_strangers(runs, manifests)
     whole = replace(
-        manifests[0],
+        manifests[0].moved(runs[0], out),
         selection=replace(manifests[0].selection, shard=None),
         created_at=min(manifest.created_at for manifest in manifests),
         progress=None,
@@ -191,6 +191,7 @@ def merge_split(spec: RunSpec, count: int) -> Run:
             write_atomic(merged.path / PLAN_FILE, [spec.plan.encode()])
         with new_folder(spec.out) as whole:
             copy_run(merged.path, whole)
+            write_manifest(whole, merged.manifest.on(spec.benchmark, spec.out))
     shutil.rmtree(shards_folder(spec.out), ignore_errors=True)
     return Run(spec.out)
 

@@ -17,7 +17,7 @@ from medthink.core.errors import DataError, MedThinkError, UsageError
 from medthink.models.request import UNSEEN, Reply, Usage
 from medthink.runs.calls.asking import encode_image
 from medthink.runs.ledger.queries import LEDGER, LedgerQueries, connect_read_only, find_uri
-from medthink.runs.manifest import Manifest, read_manifest
+from medthink.runs.manifest import Manifest, find_benchmark, read_manifest
 from medthink.workflow.prediction import Prediction
 from medthink.workflow.tasks import ends_in_answer, has_letters
 from medthink.workflow.view import Showing
@@ -131,7 +131,7 @@ class Trace(LedgerQueries):
         self.path = run
         self.manifest: Manifest = read_manifest(run)
         super().__init__(connect_read_only(find_uri(run), run / LEDGER))
-        self.benchmark, self.doubt = (opened[0], "") if opened else _find_benchmark(self.manifest, data)
+        self.benchmark, self.doubt = (opened[0], "") if opened else _find_benchmark(run, self.manifest, data)
         self._answers: dict[int, str] | None = opened[1] if opened else None
 
     def rows(self) -> list[CaseRow]:
@@ -254,18 +254,17 @@ class Trace(LedgerQueries):
         return SentImage(media_type=media_type, digest=digest, slot=image.slot, path=path)
 
 
-def _find_benchmark(manifest: Manifest, data: Path | None) -> tuple[Benchmark | None, str]:
+def _find_benchmark(run: Path, manifest: Manifest, data: Path | None) -> tuple[Benchmark | None, str]:
     """The split that the run is about, or why it cannot be used."""
-    place = data or Path(manifest.benchmark)
-    if not place.exists():
-        return None, f"the benchmark is no longer at {place}; give its path with --data"
-    try:
+
+    def read_own(place: Path) -> Benchmark | None:
         split = Benchmark.open(place)[manifest.selection.split]
-        if split.text_fingerprint() != manifest.text_fingerprint:
-            return None, f"{place} has changed since the run was made, or is another benchmark"
+        return split if split.text_fingerprint() == manifest.text_fingerprint else None
+
+    try:
+        return find_benchmark(run, manifest, data, read_own), ""
     except MedThinkError as error:
-        return None, f"the benchmark cannot be read: {error.problem}"
-    return split, ""
+        return None, f"{error.problem}; {error.remedy}"
 
 
 def _sent_digest(image: Image, manifest: Manifest) -> str | None:

@@ -132,7 +132,7 @@ def test_without_its_benchmark_a_run_is_shown_and_nothing_is_right_or_wrong(runs
 def test_another_benchmark_than_the_runs_is_refused(runs, tmp_path):
     other = write_benchmark(tmp_path / "wrong", cases=5)
     run = run_of(RunIndex([runs], BenchmarkCache(other)), "other")
-    assert run.bench is None and "another benchmark" in run.doubt
+    assert run.bench is None and "is not the benchmark" in run.doubt
 
 
 def test_the_accuracy_is_that_of_score(shelf, runs):

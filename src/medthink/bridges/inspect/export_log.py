@@ -59,7 +59,7 @@ def export_log(run: Path, out: Path, options: TargetOptions, progress: TargetPro
         raise UsageError(f"{out} would not be known for a log", remedy="give a name that ends in .eval")
     if out.exists():
         raise UsageError(f"{out} exists", remedy="choose another name, or remove it")
-    with closing(Trace(run)) as trace:
+    with closing(Trace(run, options.data)) as trace:
         if trace.benchmark is None:
             raise UsageError(f"{run}: {trace.doubt}", remedy="a log shows the questions, so the benchmark is needed")
         book = _Book(trace, has_images=options.embed_images)
@@ -102,7 +102,7 @@ class _Book:
             progress("cases", len(cases))
             samples += list(self._samples(self._trace.case(number)))
         manifest, made = self._manifest, self._manifest.progress
-        name = f"{Path(manifest.benchmark).name}/{manifest.selection.split}"
+        name = f"{manifest.benchmark_name}/{manifest.selection.split}"
         digest = manifest.digest()
         spec = EvalSpec(
             created=manifest.created_at,
@@ -149,7 +149,7 @@ class _Book:
     def _mark(self) -> TaskMetadata:
         manifest = self._manifest
         return TaskMetadata(
-            benchmark=manifest.benchmark,
+            benchmark=str(self._split.path.absolute()),
             split=manifest.selection.split,
             text_fingerprint=manifest.text_fingerprint,
             task=manifest.task,

@@ -50,6 +50,7 @@ _NAMED = 5
     type=click.Path(path_type=Path),
     help="Another benchmark that must not be trained on; may be repeated.",
 )
+@click.option("--data", type=click.Path(path_type=Path), help="Of a run: its benchmark, if it has moved.")
 def data_export(
     source: Path,
     out: Path,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from medthink.audit.contamination import Contamination, MemorisationResult
     from medthink.audit.runs import RunAudit
     from medthink.cases.benchmark import Benchmark
+    from medthink.scoring.inputs import ScoringInput
     from medthink.scoring.scores import Scores
 
 _MEANINGS = {
@@ -31,17 +32,16 @@ _MEANINGS = {
 
 
 def show_contamination(
-    runs: Sequence[Path], controls: Sequence[Path], data: Path | None, *, released: "date | None", as_json: bool
+    runs: Sequence[Path], controls: Sequence[Path], data: Sequence[Path], *, released: "date | None", as_json: bool
 ) -> None:
     """Test the runs and print what was found; exit code 1 if a run that is not a control raises an alarm."""
     from medthink.audit.contamination import audit_contamination
-    from medthink.scoring.inputs import load_run
     from medthink.scoring.score import cached_scores
 
-    loaded = [load_run(path, data) for path in runs]
+    loaded = [_load(path, data) for path in runs]
     recalls = [one for one in loaded if one.task == "recall"]
     answered = [(one, cached_scores(path, one)) for path, one in zip(runs, loaded, strict=True) if one.has_letters]
-    found = audit_contamination(recalls, [load_run(path) for path in controls], answered, released=released)
+    found = audit_contamination(recalls, [_load(path, data) for path in controls], answered, released=released)
     if as_json:
         print_json(to_builtins(found))
     else:
@@ -49,6 +49,19 @@ def show_contamination(
             _show(one)
     if any(one.alarms and not one.is_control for one in found):
         raise click.exceptions.Exit(1)
+
+
+def _load(run: Path, benchmarks: Sequence[Path]) -> "ScoringInput":
+    """The run with the cases of the benchmark that is its own: one of these, or the one where it was made."""
+    from medthink.scoring.inputs import load_run
+
+    problems = []
+    for place in (*benchmarks, None):
+        try:
+            return load_run(run, place)
+        except UsageError as error:
+            problems.append(error)
+    raise problems[0]
 
 
 def _show(found: "Contamination") -> None:
@@ -170,10 +183,19 @@ def audit() -> None:
     metavar="DATE",
     help="The day from which the model cannot know cases: show accuracy before and after it.",
 )
-@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, if it has moved.")
+@click.option(
+    "--data",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="A benchmark of RUNS or controls, if it has moved; may be repeated.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def audit_contamination(
-    runs: tuple[Path, ...], controls: tuple[Path, ...], released: "datetime | None", data: Path | None, as_json: bool
+    runs: tuple[Path, ...],
+    controls: tuple[Path, ...],
+    released: "datetime | None",
+    data: tuple[Path, ...],
+    as_json: bool,
 ) -> None:
     """Test whether the models of RUNS have seen the cases before. Exit code 1 when an alarm is raised.
 

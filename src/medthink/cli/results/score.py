@@ -110,9 +110,9 @@ def _score(path: Path, data: Path | None, split: str, radcliq: "RadCliQOptions |
 
 
 def _benchmark_of(run: Path) -> Path:
-    from medthink.runs.manifest import read_manifest
+    from medthink.runs.run import Run
 
-    return Path(read_manifest(run).benchmark)
+    return Run.open(run).benchmark_path()
 
 
 def _rivals(scored: "list[Scores]", benchmarks: Sequence[Path]) -> "tuple[dict[str, RivalColumns], list[str]]":

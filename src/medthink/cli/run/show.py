@@ -45,6 +45,8 @@ def show(
     if case_number is not None and (failed or wrong):
         raise UsageError("one CASE cannot be filtered", remedy="leave out CASE, or --failed and --wrong")
     with closing(Trace(run, data)) as trace:
+        if wrong and trace.doubt:
+            raise UsageError("which answers are wrong is unknown", remedy=trace.doubt)
         rows = [row for row in trace.rows() if _is_wanted(row, case_number, failed=failed, wrong=wrong)]
         if page is not None:
             _write_page(trace, rows, page, case_number, data)

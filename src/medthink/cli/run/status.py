@@ -35,7 +35,7 @@ def _show_run(run: Path, *, as_json: bool) -> None:
     from medthink.cases.benchmark import Benchmark
     from medthink.runs.ledger.queries import LedgerQueries
     from medthink.runs.manifest import read_manifest
-    from medthink.runs.run import read_status, summarise
+    from medthink.runs.run import Run, read_status, summarise
     from medthink.runs.selection import count_cases
 
     manifest = read_manifest(run)
@@ -48,7 +48,8 @@ def _show_run(run: Path, *, as_json: bool) -> None:
     total = counts.predictions
     if not total:
         # The first session was killed before it counted them.
-        total = count_cases(Benchmark.open(Path(manifest.benchmark)), manifest.selection) * manifest.condition.samples
+        benchmark = Benchmark.open(Run.open(run).benchmark_path())
+        total = count_cases(benchmark, manifest.selection) * manifest.condition.samples
     records = LedgerQueries.open(run)
     progress = summarise(records, total, is_running=counts.is_running)
     records.close()

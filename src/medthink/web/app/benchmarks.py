@@ -11,7 +11,7 @@ from medthink.cases.benchmark import Benchmark, hold_split
 from medthink.cases.case import Case, Image
 from medthink.core.digest import digest_bytes
 from medthink.core.errors import MedThinkError, UsageError
-from medthink.runs.manifest import Manifest
+from medthink.runs.manifest import Manifest, find_benchmark
 from medthink.runs.selection import Selection, pick_cases
 
 _ID_LENGTH = 24
@@ -87,15 +87,17 @@ class BenchmarkCache:
         self._opened: dict[tuple[Path, str], LoadedSplit | str] = {}
         self._lock = threading.Lock()
 
-    def find(self, manifest: Manifest) -> LoadedSplit | str:
+    def find(self, run: Path, manifest: Manifest) -> LoadedSplit | str:
         """The split of a run, or why it cannot be shown."""
-        place = self._data or Path(manifest.benchmark)
-        found = self._open(place, manifest.selection.split)
-        if isinstance(found, LoadedSplit) and found.text_fingerprint != manifest.text_fingerprint:
-            return (
-                f"{place} has changed since the run was made, or is another benchmark. Give the right one with --data."
-            )
-        return found
+
+        def read_own(place: Path) -> LoadedSplit | None:
+            found = self.open(place, manifest.selection.split)
+            return found if found.text_fingerprint == manifest.text_fingerprint else None
+
+        try:
+            return find_benchmark(run, manifest, self._data, read_own)
+        except MedThinkError as error:
+            return f"{error.problem}; {error.remedy}."
 
     def open(self, place: Path, split: str) -> LoadedSplit:
         """A split by name, or UsageError."""

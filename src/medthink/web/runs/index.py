@@ -49,7 +49,7 @@ class IndexedRun:
         self.rows: tuple[IndexRow, ...] = read_rows(path)
         # Of a run that is under way or was killed, the ledger alone knows what was sent and never came back.
         self._spent = read_totals(path) if is_unsettled(path) else None
-        found = library.find(self.manifest)
+        found = library.find(path, self.manifest)
         self.bench = found if isinstance(found, LoadedSplit) else None
         self.doubt = found if isinstance(found, str) else ""
         self._refuse_strangers()

@@ -262,7 +262,7 @@ def _facts(run: IndexedRun) -> Iterable[tuple[str, str]]:
     yield "condition", manifest.condition_label
     if progress and progress.reported_models:
         yield "model as the provider names it", ", ".join(progress.reported_models)
-    yield "benchmark", f"{manifest.benchmark}, fingerprint {manifest.fingerprint[:12]}"
+    yield "benchmark", f"{manifest.benchmark_absolute or manifest.benchmark}, fingerprint {manifest.fingerprint[:12]}"
     yield "prompts", ", ".join(f"{kind} {version[:8]}" for kind, version in manifest.prompts.items()) or NONE
     yield "began", manifest.created_at
     if progress and progress.last_call_at:

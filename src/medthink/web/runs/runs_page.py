@@ -129,9 +129,9 @@ def tell_cases(run: IndexedRun) -> str:
     selection = run.manifest.selection
     cases: dict[int, Case] = run.selected
     number = len(cases) if cases else (run.total or 0) // run.manifest.condition.samples
-    name = run.manifest.benchmark.rstrip("/").rsplit("/", 1)[-1] or "benchmark"
     part = f", part {selection.shard}" if selection.shard else ""
-    return f"{count_of(number, 'case') if number else 'Cases'} of {name}, split {selection.split}{part}"
+    cases_text = count_of(number, "case") if number else "Cases"
+    return f"{cases_text} of {run.manifest.benchmark_name}, split {selection.split}{part}"
 
 
 def _fits(run: IndexedRun, query: RunsQuery) -> bool:

@@ -26,7 +26,7 @@ def _build(folder: Path) -> None:
     assert made.exit_code == 0, made.output
     built = call_command(curate, ["build", folder / "plan.toml"])
     assert built.exit_code == 0, built.output
-    assert "Not covered by leaks: synonyms" in built.output
+    assert "Not checked by leaks: synonyms" in built.output
 
 
 @pytest.fixture(scope="module")

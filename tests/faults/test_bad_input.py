@@ -139,7 +139,7 @@ BAD = {
     "zip bomb": (zip_bomb, "100 times", "data check"),
     "cut zip": (cut_zip, "cannot be read as a zip", "truncated"),
     "nothing there": (lambda root: root / "none.jsonl", "no such file", "check the path"),
-    "no split": (lambda root: root, "no split in this folder", "train.jsonl"),
+    "no split": (lambda root: root, "this folder contains no split", "train.jsonl"),
 }
 
 # Once is enough: a gigabyte takes its time.

@@ -403,7 +403,7 @@ def test_a_shard_with_calls_in_a_batch_is_not_merged(tmp_path, bench, start):
 
 @pytest.mark.parametrize("model", ["baseline/random", "replay/x"])
 def test_a_model_without_batches_is_refused(tmp_path, bench, start, model):
-    with pytest.raises(UsageError, match="has no batches"):
+    with pytest.raises(UsageError, match="does not support batches"):
         run(bench, tmp_path / "run", start(), model=model, base_urls=())
 
 

@@ -108,7 +108,7 @@ def test_an_output_of_another_run_and_a_run_without_requests_are_refused(tmp_pat
     run_session(order(bench, tmp_path / "run"))
     (tmp_path / "other.jsonl").write_text('{"custom_id": "x", "response": null, "error": null}\n')
     code, _, err = finish(medthink("import", tmp_path / "other.jsonl", "--out", tmp_path / "run"))
-    assert code == 2 and "is it the output for this run?" in err
+    assert code == 2 and "check that this is the output for this run" in err
     shutil.rmtree(tmp_path / "run" / "batches")
     with pytest.raises(UsageError, match="no requests waiting"):
         export_requests(tmp_path / "run", tmp_path / "x.jsonl")

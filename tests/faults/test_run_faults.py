@@ -392,7 +392,7 @@ def test_a_server_that_counts_no_tokens_for_images_is_pointed_out(tmp_path, star
     server = start_server("--faults", "blind", "--fault-rate", "1.0")
     words = run_words(bench, tmp_path / "run", server.url, "--task", "twi")
     wide = {"COLUMNS": "200"}
-    caution = "24 of 24 replies count too few input tokens for their images: the server may ignore images"
+    caution = "24 of 24 replies report too few input tokens for their images: the server may be ignoring images"
     for more in (words, words, ["status", tmp_path / "run"]):
         code, out, err = finish(medthink(*more, env=wide))
         assert code == 0, err

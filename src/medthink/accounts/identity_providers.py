@@ -163,7 +163,7 @@ def _take_flow(store: Store, provider: IdentityProvider, state: str) -> dict[str
         row = connection.execute(sa.select(table).where(where).with_for_update()).mappings().first()
         connection.execute(table.delete().where(where))
     if row is None or row["expires_at"] <= now_utc():
-        raise UsageError("this sign-in was not started in this browser, or too long ago", remedy="start again")
+        raise UsageError("this sign-in has expired or was started in another browser", remedy="start again")
     kept: dict[str, Any] = row["detail"]
     return kept
 

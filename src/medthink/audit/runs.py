@@ -111,8 +111,8 @@ def gain_caution(audit: RunAudit) -> str:
     if audit.has_own_blind:
         return ""
     return (
-        "no image-free run of this model was given, so this is gain over guessers: a model that reads the history well "
-        "has it even without images"
+        "no image-free run of this model was given, so this is the gain over guessers only: a model that uses the "
+        "history well can show it without seeing any image"
     )
 
 

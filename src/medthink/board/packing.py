@@ -98,7 +98,8 @@ def write_hub_results(scores: Scores, out: Path, *, dataset: str = DATASET, date
 def _accuracy(scores: Scores) -> float:
     if scores.partial is not None:
         raise UsageError(
-            f"{scores.origin.name} is not finished: it has {scores.partial}", remedy="run its command again first"
+            f"{scores.origin.name} is not finished: it has {scores.partial}",
+            remedy="run its command again until it is finished",
         )
     if scores.answers is None or scores.answers.accuracy.value is None:
         raise UsageError(

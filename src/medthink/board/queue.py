@@ -178,7 +178,7 @@ def enforce_deadlines(store: Store) -> int:
     """End submissions that waited too long; returns how many."""
     table = tables.submissions
     ends: dict[Status, tuple[Status, str]] = {
-        "received": ("failed", "no worker checked it in time; submit it again"),
+        "received": ("failed", "no worker was available in time; submit the file again"),
         # A worker holds its lease as long as it lives; a check not done by the deadline will not finish.
         "checking": ("failed", "its check took too long and was stopped"),
         "scored": ("lapsed", "it was not published in time"),
@@ -251,7 +251,7 @@ def _refuse_over_quota(connection: Connection, team_id: int, per_day: int | None
     if used >= per_day:
         raise Declined(
             f"this team has submitted {used} files within a day, of {per_day} allowed",
-            remedy="come back tomorrow; files with errors do not count",
+            remedy="try again tomorrow; files with errors do not count",
         )
 
 

@@ -167,9 +167,15 @@ def _refuse_other(found: SubmissionRecord, submitted: Manifest, again: Manifest,
         differing.append("condition")
     if differing:
         shown = "; ".join(f"{name} was {pairs[name][0]}, is {pairs[name][1]}" for name in dict.fromkeys(differing))
-        raise UsageError(f"this run is not {found.model} run again: {shown}", remedy="run the command that was given")
+        raise UsageError(
+            f"this run is not {found.model} run again: {shown}",
+            remedy="use exactly the command that medthink board rerun printed",
+        )
     if again.selection.cases != plan.cases:
-        raise UsageError("the run does not cover exactly the cases drawn", remedy="run the command that was given")
+        raise UsageError(
+            "the run does not cover exactly the cases drawn",
+            remedy="use exactly the command that medthink board rerun printed",
+        )
     if again.created_at < plan.planned_at:
         raise UsageError(
             f"the run began at {again.created_at}, before its cases were drawn", remedy="run the cases again"

@@ -110,7 +110,7 @@ def connect_to_ray() -> Any:
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise OutsideError(
             f"no Ray cluster answers: {str(error).splitlines()[0]}",
-            remedy="start one with `ray start --head`, or name it by RAY_ADDRESS; if it wants a token, "
+            remedy="start one with `ray start --head`, or name it by RAY_ADDRESS; if it requires a token, "
             "set RAY_AUTH_MODE=token",
         ) from None
     return ray
@@ -124,7 +124,7 @@ def _do_in_folder(folder: str, work: Callable[[Portion], Made], portion: Portion
     except OSError:
         raise OutsideError(
             f"{folder} is not on the worker {socket.gethostname()}",
-            remedy="work in a folder of a file system that all machines share",
+            remedy="use a folder on a file system that all machines share",
         ) from None
     try:
         return work(portion)
@@ -144,5 +144,5 @@ def _fetch(ray: Any, task: Any) -> Any:
     except ray.exceptions.RayError as error:
         raise OutsideError(
             f"a worker died {_RESTARTS + 1} times: {str(error).splitlines()[0]}",
-            remedy="is there enough memory on the machines? the same command goes on",
+            remedy="check that the machines have enough memory, then run the same command again",
         ) from None

@@ -130,7 +130,7 @@ def _contradictions(codes: dict[str, str]) -> list[IcdProblem]:
         if low in codes and high in codes and codes[high] not in who_tree().get_ancestors(codes[low]):
             if high == "ICD Chapter" and low == "ICD Category" and any(problem.field == high for problem in found):
                 continue  # said already, of the block
-            found.append(IcdProblem("contradiction", high, f"{codes[low]} does not lie in {codes[high]}"))
+            found.append(IcdProblem("contradiction", high, f"{codes[low]} is not part of {codes[high]}"))
     return found
 
 

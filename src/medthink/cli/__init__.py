@@ -20,18 +20,18 @@ class Command(NamedTuple):
 _START, _DATA, _RUN, _RESULTS, _REASONING, _BOARD = "Start", "Data", "Running", "Results", "Reasoning", "Leaderboard"
 
 COMMANDS = {
-    "demo": Command("demo:demo", "The whole job on phantom data: no key, no network", _START),
+    "demo": Command("demo:demo", "Try everything on drawn sample data: no key, no network", _START),
     "doctor": Command("doctor:doctor", "What is installed, which keys are set, what is missing", _START),
     "completion": Command("command:completion", "Print a script that completes commands and flags", _START),
     "data": Command("data.data:data", "Pull, check, describe, show, export or make a benchmark", _DATA),
     "curate": Command("curate:curate", "Turn raw teaching cases into a benchmark", _DATA),
     "audit": Command("results.audit:audit", "Audit a benchmark for shortcuts, and runs for guessing or memory", _DATA),
-    "run": Command("run.run:run", "Run a model over a benchmark; run it again to continue", _RUN),
+    "run": Command("run.run:run", "Run a model on a benchmark, or continue a stopped run", _RUN),
     "sweep": Command("run.sweep:sweep", "Run models × conditions × tasks as one unit", _RUN),
     "status": Command("run.status:status", "Show how far a run or a sweep is", _RUN),
     "show": Command("run.show:show", "List a run's cases, or show one: prompts, replies, result", _RUN),
     "view": Command("serve:view", "Show runs and their cases in the browser, live and read-only", _RUN),
-    "merge": Command("run.shards:merge", "Put the shards of one run together", _RUN),
+    "merge": Command("run.shards:merge", "Merge the shards of one run", _RUN),
     "import": Command("run.shards:import_replies", "Import replies to a run's requests from another program", _RUN),
     "score": Command("results.score:score", "Score runs or predictions, every number with its uncertainty", _RESULTS),
     "compare": Command(
@@ -115,7 +115,7 @@ def overview() -> str:
             *_listed_commands(),
             "",
             "`medthink COMMAND -h` shows details; `medthink --version` shows the release.",
-            "Exit codes: 0 done; 1 the answer is no (errors found, alarm, limit reached);",
+            "Exit codes: 0 done; 1 a negative result (errors found, alarm, limit reached);",
             "2 bad usage or input; 3 the network or a provider failed;",
             "4 some cases failed, the others are done; 130 interrupted.",
             _EXAMPLE,

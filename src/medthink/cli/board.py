@@ -71,7 +71,7 @@ def board_add(source: Path, data: Path, split: str, store: str, as_json: bool, *
         print_line(
             f"{added.model} by {added.team}: {added.status}, {added.provenance} ({PROVENANCE[added.provenance]})."
         )
-        print_line(f"Its token is {added.token}; medthink board withdraw removes it again.")
+        print_line(f"Submission {added.token}; medthink board withdraw removes it again.")
         if added.detail:
             print_line(f"Note: {added.detail}.")
 
@@ -150,13 +150,17 @@ def board_list(store: str, benchmark: str | None, as_of: str | None, published: 
 def _show(made: "Leaderboard") -> None:
     title = f"{made.benchmark.name}, {made.benchmark.split}: {made.benchmark.n_cases} cases, as of {made.as_of[:10]}"
     columns = ("rank", "model", "team", "accuracy (95 %)", "gain", "tie group", "proof", "submissions")
-    for name, rows in (("", made.rows), (" (with expert cues)", made.cued), (" (a part of each case)", made.partial)):
+    for name, rows in (
+        ("", made.rows),
+        (" (with expert cues)", made.cued),
+        (" (shown only a part of each case)", made.partial),
+    ):
         if rows or not name:
             console().print(print_table(title + name, columns, [_cells(row) for row in rows]))
     for row in made.withdrawn:
         print_line(f"Withdrawn: {row.submission.model} by {row.submission.team} ({row.submission.detail})")
     if any(row.rank != row.worst for row in made.rows):
-        print_line("No model in a tie group is distinguishable from its first; the rank is a range.")
+        print_line("No model in a tie group can be distinguished from the first one of the group; ranks are ranges.")
     if made.resolution:
         low, high = (f"{100 * end:.1f}" for end in made.resolution)
         print_line(f"Two models must differ by {low} to {high} points to be distinguished with 80 % power.")
@@ -229,7 +233,10 @@ def _plain(made: "Leaderboard") -> dict[str, object]:
 @click.option("--split", default="test", show_default=True, help="The split it is about.")
 @click.option("--cases", default=60, show_default=True, help="How many cases to draw; at least 60.")
 @click.option(
-    "--bound", default=0.15, show_default=True, help="The share of answers that may differ, stated beforehand."
+    "--bound",
+    default=0.15,
+    show_default=True,
+    help="The largest share of answers that may differ; recorded before the re-run.",
 )
 @store_flag
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -268,7 +275,7 @@ def board_rerun(
             print_line(f"{told[:1].upper()}{told[1:]}.")
             print_line(f"Right in the submission: {outcome.right}; right when run again: {outcome.right_again}.")
         if not outcome.is_within:
-            raise Declined("the row is not confirmed: more answers may differ than the bound allows")
+            raise Declined("the row is not confirmed: more answers could differ than the bound allows")
         if not as_json:
             print_line("The row is now partly re-run.")
 

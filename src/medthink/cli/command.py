@@ -152,7 +152,7 @@ class _Root(click.Group):
 @click.command()
 @click.argument("shell", type=click.Choice(_SHELLS))
 def completion(shell: str) -> None:
-    """Print a script that makes SHELL complete commands, flags and file names.
+    """Print a script that enables completion of commands, flags and file names in SHELL.
 
     Put it where the shell looks for completions; for zsh that is a folder of $fpath, under the name _medthink.
 

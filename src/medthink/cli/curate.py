@@ -103,7 +103,7 @@ def curate_build(plan: Path, as_json: bool) -> None:
     if end.unfinished:
         raise PartlyFailed(
             f"{end.unfinished:,} cases are undecided because calls failed",
-            remedy="run the same command again to repeat them",
+            remedy="run the same command again to retry them",
         )
 
 
@@ -206,7 +206,7 @@ def _carry_out(name: str, cases: Path | None, *, work: Path, seed: int, as_json:
     if summary.counts.unfinished:
         raise PartlyFailed(
             f"{summary.counts.unfinished:,} cases are undecided because calls failed",
-            remedy="run the same command again to repeat them",
+            remedy="run the same command again to retry them",
         )
 
 
@@ -275,7 +275,7 @@ def show_stages(stages: "Sequence[StageSummary]") -> None:
             print_line(f"{one.stage}: {name}: {value}")
     for one in stages:
         for missing in one.not_covered:
-            print_line(f"Not covered by {one.stage}: {missing}")
+            print_line(f"Not checked by {one.stage}: {missing}")
 
 
 def show_errors(errors: "Sequence[StageErrors]") -> None:

@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     default="exam",
     show_default=True,
     metavar="FOLDER",
-    help="Where the exam is kept: its sheets, every call, the results.",
+    help="Folder of the exam: its texts, every call, the results.",
 )
 @click.option(
     "--items",
     type=click.IntRange(1),
     metavar="N",
-    help="Sheets for each kind of edit, as far as the texts allow; 40 in a new exam.",
+    help="Texts per kind of edit, as far as the benchmark provides them (40 for a new exam).",
 )
 @click.option("--seed", type=int, help="Seed that selects the sentences; 0 in a new exam.")
 @click.option("--split", default="test", show_default=True, help="The split whose expert texts are used.")

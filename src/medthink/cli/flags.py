@@ -95,7 +95,7 @@ def say_jobs(jobs: "Sequence[Batch]", folder: Path) -> None:
             f"{calls} waiting in {count_of(len(jobs), 'batch', 'batches')}; the same command collects them", stderr=True
         )
         return
-    print_line(f"{calls} waiting to be run; run them like this, then repeat the same command:", stderr=True)
+    print_line(f"{calls} waiting to be run; run them as follows, then run the same command again:", stderr=True)
     for job in by_hand:
         place, name = folder / job.mark, job.model.partition("/")[2]
         print_line(f"  vllm run-batch -i {place}.jsonl -o {place}{OUTPUT} --model {name}", stderr=True)
@@ -104,7 +104,9 @@ def say_jobs(jobs: "Sequence[Batch]", folder: Path) -> None:
 def on_option(what: str) -> Callable[[Any], Any]:
     """The flag --on, with what is done there."""
     return click.option(
-        "--on", type=click.Choice(["ray"]), help=f"{what} on a running Ray cluster; needs the extra ray."
+        "--on",
+        type=click.Choice(["ray"]),
+        help=f"{what} on a Ray cluster that is already running; needs the extra [ray].",
     )
 
 
@@ -132,7 +134,7 @@ def store_flag(command: Decorated) -> Decorated:
         show_default=True,
         envvar="MEDTHINK_STORE",
         metavar="FILE or URL",
-        help="A SQLite file, or postgresql://… (also by MEDTHINK_STORE).",
+        help="A SQLite file, or postgresql://… (or set MEDTHINK_STORE).",
     )(command)
 
 

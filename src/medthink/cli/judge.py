@@ -34,14 +34,15 @@ _SIGHT = (
     click.option(
         "--show",
         metavar="LIST",
-        help="What it sees, of: history, options, captions, findings, discussion, diagnosis; default: all.",
+        help="What the judge sees; any of: history, options, captions, findings, discussion, diagnosis; default: all.",
     ),
 )
 _ASKING = (
     click.option("--effort", type=click.Choice(get_args(Effort)), help="Reasoning effort of the judge."),
     click.option("--temperature", type=FiniteFloat(0), metavar="T", help="Sampling temperature."),
     click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Maximum tokens per reply."),
-    click.option("--no-schema", is_flag=True, help="Ask for JSON in words only, for servers without it."),
+    click.option("--no-schema", is_flag=True, help="Ask for JSON in the prompt only, for servers that do not support "
+    "JSON schemas."),
     click.option("--base-url", "base_urls", multiple=True, metavar="URL", help="Address of the judge's server."),
     click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Concurrent calls."),
     click.option(
@@ -49,11 +50,11 @@ _ASKING = (
     ),
     click.option(
         "--patience", type=FiniteFloat(0), metavar="S", default=600.0, show_default=True,
-        help="Seconds to wait for a server that is down, or for a pause that a provider asks for.",
+        help="How many seconds to wait for a server that is down or a provider that asks us to slow down.",
     ),
     batch_option,
     no_wait_option,
-    click.option("--no-preflight", is_flag=True, help="Ask at once, without checking server, model and key first."),
+    click.option("--no-preflight", is_flag=True, help="Skip the check of server, model and key before the first call."),
     click.option("--max-usd", type=FiniteFloat(0), metavar="USD", help="Stop before judging costs more than this."),
     click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop after this many calls."),
     click.option("--prices", type=click.Path(path_type=Path), metavar="FILE", help="Your own prices (TOML)."),
@@ -127,7 +128,7 @@ def read_transport(flags: dict[str, Any]) -> "Transport":
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="RUN",
-    help="Judge which discussion is better, this run's or that of RUN; may be repeated.",
+    help="Also judge which discussion is better, this run's or RUN's; may be repeated.",
 )
 @sight_flags
 @click.option(
@@ -144,9 +145,11 @@ def read_transport(flags: dict[str, Any]) -> "Transport":
     help="Who cuts rationales into steps: a model (by default the first judge), or `sentences`.",
 )
 @click.option(
-    "--retry-unjudged", is_flag=True, help="Ask again for what is unjudged, such as replies in the wrong form."
+    "--retry-unjudged",
+    is_flag=True,
+    help="Ask again about everything left unjudged, for example because a reply could not be read.",
 )
-@click.option("--allow-self", is_flag=True, help="Let a model judge itself.")
+@click.option("--allow-self", is_flag=True, help="Allow a model to judge its own run.")
 @click.option("--data", "benchmark", type=click.Path(path_type=Path), help="The benchmark, if it has moved.")
 @asking_flags
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -211,8 +214,8 @@ def _show(session: "JudgeSession", order: "JudgeSpec", *, as_json: bool) -> None
     doubts = session.image_doubts
     if doubts.doubtful:
         print_line(
-            f"Caution: {doubts.doubtful} of {doubts.replies} replies count too few input tokens for their images: "
-            "the server may ignore images",
+            f"Caution: {doubts.doubtful} of {doubts.replies} replies report too few input tokens for their images: "
+            "the server may be ignoring images",
             stderr=True,
         )
 
@@ -301,14 +304,14 @@ def _text(cell: "ScoreCell") -> str:
 def _coverage(coverage: "Coverage") -> Iterable[tuple[str, str]]:
     from medthink.scoring.scores import rate_text
 
-    state = "" if coverage.is_complete else " – INCOMPLETE, not to be published"
+    state = "" if coverage.is_complete else " – INCOMPLETE, do not publish"
     yield "judged", f"{coverage.judged} of {coverage.due}, {rate_text(coverage.share)}{state}"
     if coverage.unjudged or coverage.missing:
         yield "unjudged", _counts(coverage.unjudged | ({"not asked yet": coverage.missing} if coverage.missing else {}))
     if coverage.absent:
         yield "nothing to judge", str(coverage.absent)
     if coverage.fallback_splits:
-        yield "cut by sentences instead", str(coverage.fallback_splits)
+        yield "split into sentences instead", str(coverage.fallback_splits)
 
 
 def _ties(count: int) -> Iterable[tuple[str, str]]:

@@ -35,7 +35,7 @@ def reading() -> None:
 
 @click.command(name="lists")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--readers", required=True, metavar="NAME,NAME…", help="Who reads: a list for each.")
+@click.option("--readers", required=True, metavar="NAME,NAME…", help="The readers; each gets a list.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="The folder to write to.")
 @click.option(
     "--per-sheet", type=click.IntRange(1), default=2, show_default=True, help="How many readers read each sheet."
@@ -44,17 +44,21 @@ def reading() -> None:
     "--sheets",
     type=click.IntRange(1),
     metavar="N",
-    help="Only N sheets, drawn by the seed; a sheet is one text of one case.",
+    help="Draw only N sheets at random; a sheet is one text about one case.",
 )
 @click.option(
-    "--again", type=FiniteFloat(0, 1), default=0.1, show_default=True, help="Share of sheets that a reader gets twice."
+    "--again",
+    type=FiniteFloat(0, 1),
+    default=0.1,
+    show_default=True,
+    help="Share of sheets that each reader is given twice.",
 )
 @click.option(
     "--planted",
     type=FiniteFloat(0, 1),
     default=0.05,
     show_default=True,
-    help="Share of planted sheets with a known truth.",
+    help="Share of sheets with a planted statement whose truth is known.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @click.option(
@@ -91,7 +95,7 @@ def reading_lists(runs: tuple[Path, ...], readers: str, out: Path, form: str, da
     planted = sum(code.planted is not None for code in key.codes.values())
     again = sum(code.is_again for code in key.codes.values())
     print_line(f"{out}: {len(key.codes)} rows for {len(plan.readers)} readers ({again} second, {planted} planted)")
-    print_line(f"{key_path(out)} says what the codes stand for: keep it from the readers")
+    print_line(f"{key_path(out)} maps the codes to runs and cases: do not give it to the readers")
 
 
 @click.command(name="mark")
@@ -142,7 +146,7 @@ def _show(marked: "MarkedReader") -> None:
 
 @click.command(name="training")
 @click.argument("source", type=click.Path(path_type=Path), metavar="DATA|RUN|EXAM")
-@click.option("--readers", required=True, metavar="NAME,NAME…", help="Who is trained: a list for each.")
+@click.option("--readers", required=True, metavar="NAME,NAME…", help="Who is to be trained; each gets a list.")
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="The folder to write to.")
 @click.option("--items", type=click.IntRange(2), default=10, show_default=True, metavar="N", help="Sentences to judge.")
 @click.option("--split", help="The split whose cases are used; default: train, if there is one.")
@@ -173,7 +177,7 @@ def reading_training(
     training = draw_training(sheets, items=items, seed=seed)
     write_training(out, training, cases, readers=plan.readers, seed=seed, form=form)
     print_line(f"{out}: {len(training.items)} sentences for each of {len(plan.readers)} readers")
-    print_line(f"{key_path(out)} holds the answers: keep it from the readers until their lists are marked")
+    print_line(f"{key_path(out)} holds the answers: do not give it to the readers before their lists are marked")
 
 
 _ROWS_NAMED = 5
@@ -236,5 +240,6 @@ def reading_export(run: Path, tables: tuple[Path, ...], key: Path | None, out: P
     print_line(f"{out}: {len(table.rows)} rows")
     if table.left_out:
         print_line(
-            f"{table.left_out} readings do not concern steps: the published form has no column for them", stderr=True
+            f"{table.left_out} labels are not about steps and were left out: the published form has no column for them",
+            stderr=True,
         )

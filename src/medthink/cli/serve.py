@@ -64,9 +64,15 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
 
 @click.command()
 @store_flag
-@click.option("--data", type=click.Path(path_type=Path), help="The benchmark whose cases are read and submitted to.")
-@click.option("--split", default="test", show_default=True, help="The split whose cases are read and submitted to.")
-@click.option("--runs", type=click.Path(path_type=Path), multiple=True, help="Runs that readers may judge; repeatable.")
+@click.option(
+    "--data", type=click.Path(path_type=Path), help="The benchmark to read cases from and take submissions for."
+)
+@click.option(
+    "--split", default="test", show_default=True, help="The split to read cases from and take submissions for."
+)
+@click.option(
+    "--runs", type=click.Path(path_type=Path), multiple=True, help="Runs that readers may judge; may be repeated."
+)
 @click.option(
     "--review", type=click.Path(path_type=Path), metavar="WORK", help="A work folder of medthink curate to review."
 )
@@ -74,10 +80,16 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
 @click.option("--demo", "is_demo", is_flag=True, help="Make and show phantoms, runs and a board in ./demo-board.")
 @click.option("--bind", default=LOOPBACK, show_default=True, metavar="ADDRESS", help="The address to listen on.")
 @click.option("--port", type=click.IntRange(1, 65535), help="The port to open.  [default: the first free from 7350]")
-@click.option("--workers", default=1, show_default=True, type=click.IntRange(0, 64), help="Processes that score.")
-@click.option("--processes", default=1, show_default=True, type=click.IntRange(1, 64), help="Processes that answer.")
+@click.option(
+    "--workers",
+    default=1,
+    show_default=True,
+    type=click.IntRange(0, 64),
+    help="Worker processes that check and score submissions.",
+)
+@click.option("--processes", default=1, show_default=True, type=click.IntRange(1, 64), help="Web server processes.")
 @click.option("--no-open", is_flag=True, help="Do not open the browser.")
-@click.option("--fd", type=int, hidden=True, help="Answer at this socket, which the parent has opened.")
+@click.option("--fd", type=int, hidden=True, help="Listen on this inherited socket (used internally).")
 def serve(is_demo: bool, **flags: Any) -> None:
     """Serve a leaderboard with accounts; with --data also submissions, and the cases to read blind.
 
@@ -123,7 +135,7 @@ def _serve(store: "Store", served: Served, settings: "ServeSettings", listening:
     opened = open_port(listening.port, listening.bind)
     application = _application(app, opened)
     address = f"{settings.public_url or f'http://{LOOPBACK}:{opened.getsockname()[1]}'}/"
-    print_line(f"Leaderboard at {address}  (Ctrl+C ends it)")
+    print_line(f"Leaderboard at {address}  (press Ctrl+C to stop)")
     if is_demo:
         _fill_people(store, served, address)
     if not listening.no_open:
@@ -165,15 +177,18 @@ def _refuse_open_house(store: "Store", settings: "ServeSettings") -> None:
 
     if not has_maintainer(store):
         raise UsageError(
-            "nobody keeps this board, so it is served to this machine alone",
-            remedy="medthink accounts add NAME --role maintainer, or leave --bind out",
+            "this board has no maintainer, so it is only served to this machine",
+            remedy="medthink accounts add NAME --role maintainer, or leave out --bind",
         )
     if not settings.public_url:
         raise UsageError(
-            "a board that others reach must know its address", remedy='set public_url = "https://…" in --settings'
+            "a board that others can reach needs a public address", remedy='set public_url = "https://…" in --settings'
         )
     if not settings.is_secure:
-        print_line("Note: people come by http, so passwords can be read on the way. Put a proxy with https in front.")
+        print_line(
+            "Note: this address uses plain http, so passwords can be intercepted. Put a proxy with https in "
+            "front of it."
+        )
 
 
 @click.command()
@@ -215,7 +230,7 @@ def view(places: tuple[Path, ...], data: Path | None, port: int | None, no_open:
     opened = open_port(port)
     number = opened.getsockname()[1]
     address = f"http://{LOOPBACK}:{number}/"
-    print_line(f"{count_of(found, 'run')} at {address}  (Ctrl+C ends it)")
+    print_line(f"{count_of(found, 'run')} at {address}  (press Ctrl+C to stop)")
     if not no_open:
         click.launch(address)
     try:

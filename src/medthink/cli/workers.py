@@ -107,7 +107,7 @@ def board_worker(data: Path, split: str, once: bool, with_parent: bool, store: s
         known = {add_benchmark(opened, held).id: held}
         if not once:
             if not with_parent:
-                print_line("Waiting for submissions  (Ctrl+C ends it)", stderr=True)
+                print_line("Waiting for submissions  (press Ctrl+C to stop)", stderr=True)
             run_worker(opened, known, stop, overdue=_leave)
             return
         while process_next(opened, known, overdue=_leave) is not None:

@@ -145,7 +145,7 @@ def _vote(group: dict[str, Judgement], seat: JudgeConfig, *, size: int) -> Judge
     if not voting:
         return msgspec.structs.replace(blank, state=first.state, why=first.why, detail=first.detail)
     if len(voting) < 2 or 2 * len(voting) <= size:
-        detail = f"{len(voting)} of {size} voices gave verdicts"
+        detail = f"{len(voting)} of {size} judges gave a verdict"
         return msgspec.structs.replace(blank, why="no_quorum", detail=detail)
     kind = KINDS[first.what]
     ballots: dict[str, list[UnitVerdict]] = {}
@@ -157,7 +157,7 @@ def _vote(group: dict[str, Judgement], seat: JudgeConfig, *, size: int) -> Judge
     ties = tuple(unit for unit, result in results.items() if result is None)
     if not decided:
         return msgspec.structs.replace(
-            blank, why="no_majority", detail="the judges are divided on every unit", ties=ties
+            blank, why="no_majority", detail="the judges have no majority on any unit", ties=ties
         )
     return msgspec.structs.replace(blank, state="ok", tries=len(voting), verdicts=decided, ties=ties)
 
@@ -225,7 +225,7 @@ def score_judged(run: JudgedRun, slices: Slices) -> JudgedScores:
 
 
 def panel_votes(run: JudgedRun) -> dict[UnitKey, tuple[PanelVote, ...]]:
-    """How the judges are divided on every unit that two or more have judged; each judge's first reply counts."""
+    """How the judges have no majority on any unit that two or more have judged; each judge's first reply counts."""
     groups: dict[UnitKey, list[Judgement]] = {}
     for one in run.judgements:
         if one.state == "ok" and one.repeat == 0 and not one.seat.is_smoke_test:

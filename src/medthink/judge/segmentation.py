@@ -98,7 +98,7 @@ def align_steps(form: SplitForm, source: UnitSource) -> tuple[Unit, ...] | Reply
         ends.append(place + len(words))
     if ends[-1] < len(tokens):
         kind = name_class(tokens[ends[-1]].word)
-        return ReplyFault("wrong_form", f"the steps leave out the end of the text, first {kind}")
+        return ReplyFault("wrong_form", f"the steps omit the end of the text, starting with {kind}")
     return tuple(source.unit(part, span) for span in _spans(text, tokens, ends))
 
 
@@ -113,7 +113,7 @@ def _check_count(form: SplitForm, source: UnitSource) -> ReplyFault | None:
 def _compare(words: Sequence[str], tokens: Sequence[Token], number: int) -> ReplyFault | None:
     """Why the step does not say what the text says from here on; None if it does."""
     if not words:
-        return ReplyFault("wrong_form", f"step {number} says nothing")
+        return ReplyFault("wrong_form", f"step {number} is empty")
     for word, token in zip(words, tokens, strict=False):
         if word != token.word:
             return ReplyFault(
@@ -202,7 +202,7 @@ class Segmenter:
     def _hearing(self) -> Judge:
         if self._splitter not in self._hearings:
             raise UsageError(
-                f"the run's steps were cut by {self._splitter}, and some texts are not cut yet",
+                f"the run's steps were segmented by {self._splitter}, and some texts are not cut yet",
                 remedy=f"add --splitter {self._splitter}",
             )
         return self._hearings[self._splitter]
@@ -215,8 +215,8 @@ def _choose(kept: Mapping[UnitKey, UnitSet], asked: str | None, default: str) ->
     wanted = SENTENCES if asked in (SENTENCES, RULES) else asked
     if before and wanted is not None and wanted not in before:
         raise UsageError(
-            f"the run's steps were cut by {', '.join(sorted(before))}: verdicts and labels refer to those steps",
-            remedy="leave --splitter out, or judge a copy of the run",
+            f"the run's steps were segmented by {', '.join(sorted(before))}: verdicts and labels refer to those steps",
+            remedy="omit --splitter, or judge a copy of the run",
         )
     chosen = wanted or (min(before) if before else default)
     return SENTENCES if chosen == RULES else chosen

@@ -165,7 +165,7 @@ class _Worker:
         lists = {case: one for case, one in made.items() if isinstance(one, DecisiveList)}
         write_decisive(self._order.run, kept | lists)
         failed = {case: one for case, one in made.items() if isinstance(one, Unjudged)}
-        missing = Unjudged("unsplit", "its decisive findings are not listed yet")
+        missing = Unjudged("unsplit", "no list of decisive findings exists for this case yet")
         return lists, {one.id: failed.get(one.id, missing) for one in cases if one.id not in lists}, stop
 
     def _read_sources(self, lists: dict[int, DecisiveList]) -> dict[UnitKey, UnitSource]:
@@ -277,7 +277,9 @@ def open_others(order: JudgeSpec, manifest: Manifest, whats: tuple[str, ...]) ->
 
 def _refuse_swapped(manifest: Manifest) -> None:
     if manifest.condition.swap_images:
-        raise UsageError("the run shows images of other cases: there is no reference to judge it by", remedy="none")
+        raise UsageError(
+            "the run was shown images of other cases, so there is no reference to judge it against", remedy="none"
+        )
 
 
 def _nothing_to_judge(whats: tuple[str, ...]) -> UsageError:

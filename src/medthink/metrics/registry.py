@@ -35,7 +35,7 @@ def _coverage(reference: str, candidate: str) -> float | None:
 
 
 Direction = Literal["higher", "lower", "neither"]
-# What the function takes: texts in pairs, whole discussions with their headings in pairs (one that never came is
+# What the function takes: texts in pairs, whole discussions with their headings in pairs (a missing one is
 # empty), RadCliQ components of pairs, answers, answers by case, or calls.
 Kind = Literal["pairs", "discussions", "components", "answers", "repeats", "usage"]
 # Where a text metric appears besides `scores.json` and the table of a single run.

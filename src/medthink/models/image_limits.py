@@ -22,7 +22,9 @@ def check_fits(request: Request, body_bytes: int, limits: ImageLimits) -> None:
     """Raise ModelError (unsupported) that names the flag which would make the request fit."""
     images = request.images
     if limits.max_images is not None and len(images) > limits.max_images:
-        raise _refusal(f"{len(images)} images, and this model takes at most {limits.max_images}", "lower --image-share")
+        raise _refusal(
+            f"{len(images)} images, but this model accepts at most {limits.max_images}", "lower --image-share"
+        )
     if limits.max_image_bytes is not None:
         for number, image in enumerate(images, 1):
             _check_bytes(number, image, limits.max_image_bytes)

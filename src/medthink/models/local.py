@@ -122,7 +122,7 @@ def _prepare(loaded: _Loaded, request: Request) -> Any:
             messages, add_generation_prompt=True, tokenize=True, return_dict=True, return_tensors="pt"
         )
     except jinja2.TemplateError as error:
-        raise ModelError("unsupported", f"the model's chat template does not take this prompt: {error}") from None
+        raise ModelError("unsupported", f"the model's chat template rejects this prompt: {error}") from None
     except ValueError as error:
         raise ModelError("bad_request", f"the prompt cannot be prepared: {error}") from None
     return inputs.to(loaded.model.device, dtype=loaded.model.dtype)

@@ -88,7 +88,7 @@ def _parse(data: bytes, file: object) -> Prices:
         return msgspec.toml.decode(data, type=Prices)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DataError(
-            f"not a price list: {error}", file=file, remedy="see the package's prices.toml for an example"
+            f"not a valid price list: {error}", file=file, remedy="see the package's prices.toml for an example"
         ) from None
 
 

@@ -65,7 +65,7 @@ async def check_server(
     words = _words(heard, contact)
     if heard.status >= 500:
         return OutsideError(
-            f"the server at {url} fails with HTTP {heard.status}{words}",
+            f"the server at {url} returned HTTP {heard.status}{words}",
             remedy=f"wait until it is ready, or check its log; {_ODD_SERVER}",
         )
     if heard.status == 401 or (heard.status == 400 and "key" in words.lower()):
@@ -97,7 +97,7 @@ async def _check_address(
     # A server with this API rejects an empty request; anything else has no such path.
     heard = await _ask(session, "POST", url + contact.chat_path, contact, proxy=proxy, content={})
     if heard.status in (404, 405, 501):
-        form = "" if url.endswith("/v1") else ": most servers need /v1 at its end"
+        form = "" if url.endswith("/v1") else ": for most servers it ends in /v1"
         return OutsideError(
             f"there is no model server at {url}: it has neither {contact.models_path} nor {contact.chat_path}",
             remedy=f"check --base-url{form}; {_ODD_SERVER}",
@@ -133,7 +133,8 @@ async def _check_model(
     known = difflib.get_close_matches(contact.model, names, n=3, cutoff=0.4) or names[:_MOST_NAMED]
     listed = f"it has {', '.join(known)}" + (" …" if len(names) > len(known) else "") if names else "it has none"
     return OutsideError(
-        f"{url} does not know the model {contact.model}: {listed}", remedy=f"correct the name in --model; {_ODD_SERVER}"
+        f"{url} does not serve the model {contact.model}: {listed}",
+        remedy=f"correct the name in --model; {_ODD_SERVER}",
     )
 
 

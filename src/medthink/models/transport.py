@@ -256,7 +256,7 @@ class HttpModel:
         try:
             return self._wire.decode(reply, wants_json=wants_json)
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
-            problem = f"the reply cannot be read: {type(error).__name__}"
+            problem = f"the reply could not be decoded: {type(error).__name__}"
             raise ModelError("invalid_reply", problem, status=reply.status) from None
 
     def _note_health(self, endpoint: Endpoint, error: ModelError) -> None:

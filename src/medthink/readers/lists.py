@@ -58,7 +58,9 @@ HOW_TO_FILE = "how-to-read.txt"
 def write_lists(out: Path, sheets: Sequence[Sheet], plan: ReadingPlan, *, form: str = "csv") -> ReadingKey:
     """Write every reader's list, case table and images, how to read them, and the key; returns the key."""
     if not sheets:
-        raise UsageError("there is nothing to read", remedy="judge a run first: that cuts its texts into units")
+        raise UsageError(
+            "there is nothing to read", remedy="run medthink judge first: it splits the run's texts into units"
+        )
     refuse_written(out, plan.readers, form)
     lists = assign_lists(sheets, plan)
     write_entries(out, lists, plan.seed, form=form)

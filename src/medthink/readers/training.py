@@ -214,7 +214,7 @@ def _restore(sheet: ExamText, place: int) -> str:
 def _explain(change: ExamEdit) -> str:
     """Why a sentence is true or not, in the words of the rubric."""
     if change.edit == INVENTED:
-        return "The expert does not mention this. Silence neither contradicts nor supports a statement."
+        return "The expert does not mention this: an omission neither supports nor contradicts a statement."
     if change.edit == OPTION:
         return f"The diagnosis is a different one. The expert writes: “{change.before}”"
     if change.edit == UNTOUCHED:

@@ -128,7 +128,7 @@ def _gain_cells(audit: RunAudit | None) -> Iterator[str]:
         return
     value, _, interval = points_with_interval(audit.diagnostic_gain).partition(" ")
     yield tag("b", value)
-    flag = () if audit.has_own_blind else (tag("span", " · guessing only", class_="flag"),)
+    flag = () if audit.has_own_blind else (tag("span", " · guessers only", class_="flag"),)
     yield tag("span", interval.strip("()"), *flag, class_="under")
 
 

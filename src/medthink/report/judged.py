@@ -66,7 +66,10 @@ def _rank(judge: str, judged: "Sequence[JudgedReportRun]") -> Iterator[tuple[str
         yield (judge, names[number], rank, rate_cell(strength.beats_average), f"{met:,}")
 
 
-_WIRING = "A seat marked “smoke test” is the embedded judge: it shows that judging works and says nothing about a run."
+_WIRING = (
+    "A seat marked “smoke test” is the embedded judge: it only shows that judging works; its verdicts say "
+    "nothing about the run."
+)
 _AGREEMENT = (
     "A number is only as good as its judge. Next to each is κ (with quadratic weights for 0–2 scores) between the "
     "judge and the readers' majority, or each reader, with its interval and the number of units both judged. "

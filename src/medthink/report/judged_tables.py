@@ -19,7 +19,7 @@ from medthink.stats.estimate import Undefined, mean_cell, rate_cell
 NO_READER = "not measured: no reader has judged this run"
 OUTDATED = "not measured: judged again since readers were compared; run medthink agreement again"
 NO_PANEL = "not measured: readers are compared with single judges"
-NO_SHARED = "not measured: no reader has judged what this judge has"
+NO_SHARED = "not measured: no reader has judged the same units"
 _LONGEST_NAME = 30
 
 Scored = TypeVar("Scored", bound=JudgeConfigScores)

@@ -32,7 +32,7 @@ _READING = (
     "Every accuracy is over all cases: a reply that could not be read, a refusal or a failure counts as wrong, and "
     "their number is given next to it. Intervals are 95 % confidence intervals; in figures they are lines.",
     "A rank is a range that contains the run's true rank with 95 % confidence, over all comparisons together. Every "
-    "run of a higher tier is better than every run of a lower one beyond chance; within a tier nothing is claimed.",
+    "run of a higher tier is significantly better than every run of a lower one; within a tier no claim is made.",
     "Runs on other cases, other data or with an expert's cues are shown in separate groups and never ranked together.",
 )
 _STEPS = "Means over cases, of the texts that have a score."
@@ -182,7 +182,7 @@ def _cases(groups: Sequence[ComparableGroup]) -> Iterator[Markup]:
         shown = choose_cases(group, most)
         yield tag("h3", group.title)
         yield case_matrix_markup(group, shown.all, prefix)
-        yield tag("h4", "Missed by the most runs")
+        yield tag("h4", "Missed by the largest number of runs")
         yield wrong_cases_markup(group, most, prefix)
         yield from other_cases_markup(group, shown, prefix)
 

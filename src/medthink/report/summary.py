@@ -56,7 +56,9 @@ def _headline(group: ComparableGroup, audits: Mapping[str, RunAudit]) -> str:
     audit = audits.get(entry.label)
     if audit is None:
         return f"{right}; guessing by chance gets {as_percent(chance(group), 0)}."
-    caveat = "" if audit.has_own_blind else ", over guessing only: there is no run of that model without images"
+    caveat = (
+        "" if audit.has_own_blind else ", compared with guessers only: there is no run of that model without images"
+    )
     return (
         f"{right}. Its strongest rival, {audit.strongest_rival}, gets "
         f"{as_percent(audit.strongest_accuracy.value or 0.0)}: "
@@ -70,7 +72,7 @@ def _told_apart(group: ComparableGroup) -> str:
         return ""
     best = ranked[0][1]
     if best.worst == 1:
-        return "Every other run is worse beyond chance (rank 1)."
+        return "Every other run is significantly worse (rank 1)."
     leaders = [entry.label for entry, place in ranked[1:] if place.is_leader]
     if len(leaders) + 1 == len(ranked) == best.worst:
         return f"These cases do not distinguish the {len(ranked)} runs: no rank is certain."

@@ -1,4 +1,4 @@
-"""A rehearsal of a run: the tasks really run and every request is built, but made-up replies lead to the next step.
+"""A dry run: the tasks run and every request is built, but nothing is sent; made-up replies lead to the next step.
 
 `--dry-run` and `--show-prompts` therefore use the same code that would send.
 """

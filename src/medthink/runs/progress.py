@@ -155,7 +155,7 @@ class RunListener(Protocol):
 
 
 class SilentListener:
-    """A listener that ignores everything."""
+    """A listener that does nothing."""
 
     def follow(self, counts: LiveCounts) -> None:
         """Nothing."""
@@ -210,7 +210,10 @@ class ProgressTracker:
         """Warn that the provider answers under a different model name than before."""
         if name and name not in self.models:
             if self.models:
-                self.warn(f"the provider now answers as {name}; before it was {', '.join(sorted(self.models))}")
+                self.warn(
+                    f"the provider now reports the model {name}; earlier replies came from "
+                    f"{', '.join(sorted(self.models))}"
+                )
             self.models.add(name)
 
     def see(self, prediction: "Prediction", *, is_kept: bool = False) -> None:

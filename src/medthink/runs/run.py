@@ -262,7 +262,9 @@ class Run:
     def _no_result(self) -> DataError:
         progress = self.manifest.progress
         if progress is not None and progress.cases == 0:
-            return DataError("the run has no case", file=self.path, remedy="an empty shard: merge it with the others")
+            return DataError(
+                "the run has no cases", file=self.path, remedy="this is an empty shard: merge it with the others"
+            )
         return DataError(
             "the run was stopped before it had results", file=self.path, remedy="run the same command again"
         )

@@ -82,7 +82,9 @@ def select_from(benchmark: Benchmark, selection: Selection | None = None) -> Sel
         return whole
     kept = tuple(sorted(case.id for case in held))
     if not kept:
-        raise UsageError(f"the filter keeps no case of the split {split}", remedy="filter less, or another split")
+        raise UsageError(
+            f"the filter keeps no case of the split {split}", remedy="use a weaker filter, or another split"
+        )
     if outside := sorted(set(whole.cases or ()) - set(kept)):
         raise UsageError(
             f"the filter leaves out selected cases: {', '.join(map(str, outside))}",
@@ -185,7 +187,7 @@ def survey(benchmark: Benchmark, selection: Selection, *, task: str, condition: 
     if counter.images and absent >= counter.images:
         raise UsageError(
             f"{benchmark.path}: all {counter.images:,} images are missing",
-            remedy="medthink data pull fetches them",
+            remedy="run medthink data pull to fetch them",
         )
     return Survey(passing.finish(), digests, len(chosen), counter.calls, counter.images, absent)
 

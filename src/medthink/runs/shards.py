@@ -1,4 +1,4 @@
-"""A run in shards, each made on a machine of its own: what a shard is told, and how its records travel.
+"""A run in shards, each made on a machine of its own: the options each shard gets, and how its records are copied.
 
 SQLite is not safe on a network file system. So a shard is worked on in a folder of the machine's own and copied, every
 half minute and at its end, to `RUN.shards`, which all machines can read. A worker that was killed is continued from its
@@ -59,7 +59,7 @@ def _refuse_strangers(runs: list[Path], manifests: list[Manifest]) -> None:
         if _without_shard(manifest) != _without_shard(manifests[0]):
             raise UsageError(f"{run} is not a shard of the same run as {runs[0]}", remedy="merge shards of one command")
         if manifest.progress is None or not manifest.progress.is_complete:
-            raise UsageError(f"{run} is not finished", remedy="run its command again first")
+            raise UsageError(f"{run} is not finished", remedy="run its command again until it is finished")
     _refuse_gaps([shard for shard in shards if shard])
 
 
@@ -107,7 +107,7 @@ def shards_folder(out: Path) -> Path:
 def begin_shards(out: Path, count: int) -> Shards:
     """Begin the run in so many shards, or go on with it; UsageError when it was begun with another number."""
     if (out / "run.json").exists():
-        raise UsageError(f"{out} is whole already", remedy="leave out --shards and --on to try failed cases again")
+        raise UsageError(f"{out} is already complete", remedy="leave out --shards and --on to try failed cases again")
     file = shards_folder(out) / _SHARDS_FILE
     if not file.exists():
         begun = Shards(count=count, token=token_hex(8))
@@ -116,7 +116,7 @@ def begin_shards(out: Path, count: int) -> Shards:
     begun = msgspec.convert(read_json(file), Shards)
     if begun.count != count:
         raise UsageError(
-            f"{out} was begun in {begun.count} shards", remedy=f"give --shards {begun.count}, or another --out"
+            f"{out} was started with {begun.count} shards", remedy=f"give --shards {begun.count}, or another --out"
         )
     return begun
 
@@ -213,7 +213,7 @@ def _copy_ledger(ledger: Path, target: Path) -> None:
             with closing(sqlite3.connect(ledger)) as here, closing(sqlite3.connect(copy)) as there:
                 here.backup(there)
         except sqlite3.Error as error:
-            raise LedgerError(f"{ledger}: cannot be copied: {error}", remedy="is there room for it?") from None
+            raise LedgerError(f"{ledger}: cannot be copied: {error}", remedy="check the free disk space") from None
         with copy.open("rb") as source, open_for_writing(target) as stream:
             shutil.copyfileobj(source, stream)
 
@@ -261,6 +261,6 @@ def _scratch_folder(token: str) -> Path:
     folder = Path(tempfile.gettempdir()) / f"medthink-shards-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink() or folder.stat().st_uid != os.getuid():
-        raise OutsideError(f"{folder} belongs to somebody else", remedy="set TMPDIR to a folder of your own")
+        raise OutsideError(f"{folder} belongs to another user", remedy="set TMPDIR to a folder of your own")
     (folder / token).mkdir(exist_ok=True)
     return folder / token

@@ -110,7 +110,7 @@ def load_scored(paths: Sequence[Path], data: Path | None = None, *, split: str =
         return ComparisonInput(scored, materials[0].cases, partial)
     shared = frozenset.intersection(*(frozenset(one.cases) for one in materials))
     if not shared:
-        raise UsageError("the runs have no finished case in common", remedy="wait for more cases, then compare")
+        raise UsageError("the runs have no finished cases in common", remedy="wait for more cases, then compare")
     common = [restrict_to_cases(material, shared) for material in materials]
     return ComparisonInput([score_letters(material) for material in common], common[0].cases, partial)
 

@@ -122,7 +122,8 @@ def refuse_partial(material: ScoringInput) -> ScoringInput:
     """The material, or UsageError where cases are missing."""
     if material.partial is not None:
         raise UsageError(
-            f"{material.name} is not finished: it has {material.partial}", remedy="run its command again first"
+            f"{material.name} is not finished: it has {material.partial}",
+            remedy="run its command again until it is finished",
         )
     return material
 

@@ -271,7 +271,10 @@ def _notes(material: ScoringInput, radcliq: RadCliQOptions | None) -> tuple[str,
     elif material.task == "recall":
         notes.append("Recall has no score: use medthink audit contamination.")
     elif radcliq is not None:
-        notes.append("RadCliQ was fitted on chest radiographs: elsewhere it is out of domain; read it by modality.")
+        notes.append(
+            "RadCliQ was fitted on chest radiographs: for other modalities it is out of domain; look at it "
+            "per modality."
+        )
     return tuple(notes)
 
 

@@ -132,7 +132,7 @@ class _Reader:
         first = self._lines.setdefault((case.id, sample), number)
         if first != number:
             said = f"case {case.id} has two lines for sample {sample}, the first is line {first}"
-            self.tell("twice", number, "title", said, 'keep one, or number repeated answers with "sample": 0, 1, …')
+            self.tell("twice", number, "title", said, 'keep one, or number repeated answers: "sample": 0, 1, …')
             return
         self._found[case.id, sample] = prediction
 

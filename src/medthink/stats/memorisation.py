@@ -1,4 +1,4 @@
-"""Tests of memory for what is arbitrary in a published case: the order of its options, and its number.
+"""Tests of whether a model has memorised arbitrary facts about published cases: option order and case number.
 
 What was drawn at random cannot be worked out, only remembered. So chance alone sets the error rate of these tests,
 whatever a model knows about the subject.

@@ -133,7 +133,7 @@ def _refuse_values(context: ExceptionContext) -> None:
     """Tell whoever gave a value that no database can hold, such as a text with a NUL character in PostgreSQL."""
     if isinstance(context.sqlalchemy_exception, UnstorableValue):
         raise DataError(
-            "a text or number cannot be stored", remedy="take out control characters, and numbers beyond 64 bits"
+            "a text or number cannot be stored", remedy="remove control characters and numbers beyond 64 bits"
         ) from None
 
 

@@ -156,7 +156,9 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     )] = 1.0  # fmt: skip
     image_choice: Annotated[
         ImageChoice,
-        ConditionField("Which images make the share: the first, spread over the case, or drawn.  [default: first]"),
+        ConditionField(
+            "Which images are shown: the first ones, evenly spread ones, or a random choice.  [default: first]"
+        ),
     ] = "first"
     image_order: Annotated[
         ImageOrder, ConditionField("The order in which they are shown. [default: as_is]")
@@ -186,11 +188,11 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         "twi: ask for all three steps in one reply.", say=either("single call", "several calls")
     )] = False  # fmt: skip
     prompt_set: Annotated[str, ConditionField(
-        "default, brief, or the path of a folder of your own.  [default: default]",
+        "default, brief, or the path of your own prompt folder.  [default: default]",
         say=named("prompts"), metavar="NAME",
     )] = "default"  # fmt: skip
     use_schema: Annotated[bool, ConditionField(
-        "Ask for JSON in words only, for servers without schema support.",
+        "Ask for JSON in the prompt only, for servers that do not support JSON schemas.",
         say=either("schema", "no schema"), flag="--no-schema",
     )] = True  # fmt: skip
     image_max_side: Annotated[int | None, ConditionField(
@@ -209,7 +211,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         "Seed for random choices: images, options, swapped images. [default: 0]", low=0, high=LARGEST_SEED
     )] = 0  # fmt: skip
     model_seed: Annotated[int | None, ConditionField(
-        "Seed sent to the model, and N + k with sample k.", low=0, high=LARGEST_SEED
+        "Seed sent to the model; sample k is sent N + k.", low=0, high=LARGEST_SEED
     )] = None  # fmt: skip
 
     def __post_init__(self) -> None:

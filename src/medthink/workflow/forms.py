@@ -1,6 +1,6 @@
 """Forms that models fill in when they judge or curate: what they are sent, and strict reading of the reply.
 
-Text of others goes to a model as data: one line of JSON between two marks that hold a nonce. Inside the fence every
+Untrusted text is passed to a model as data: one line of JSON between two markers with a nonce. Inside the fence every
 character is inert. A line break, a quote, a tag, a bracket, an invisible or direction-turning character stands there
 as a JSON escape, so that no line, role mark or special token can begin in it; decoding the JSON gives the text back
 unchanged. The nonce is made from the data by a digest: whoever wrote the text would have had to know the digest of

@@ -56,7 +56,7 @@ async def recall(question: Question, cues: Cues, ask: Ask, condition: Condition)
 
 
 def refuse_recall(condition: Condition) -> None:
-    """Raise UsageError if the condition leaves nothing to remember, or would help."""
+    """Raise UsageError if the condition leaves nothing to recall, or would give the answer away."""
     if not condition.show_options or condition.option_order != "as_is":
         raise UsageError(
             "recall sets the order of the options itself",

@@ -86,8 +86,8 @@ def test_a_model_that_has_part_of_the_file_by_heart_raises_the_alarm(seen, capsy
     assert found["verbatim"][0]["rate"]["value"] > 0.2
     assert run_command(["audit", "contamination", *runs]) == 1
     shown = " ".join(capsys.readouterr().out.split())
-    assert "ALARM: server/m remembers what cannot be worked out (letters, case number)" in shown
-    assert "At most 1 % of models that have not raise this alarm." in shown
+    assert "ALARM: server/m knows things that cannot be inferred from the case (letters, case number)" in shown
+    assert "At most 1 % of models that have not seen the cases raise this alarm." in shown
 
 
 def test_memory_of_the_sequence_alone_is_seen_by_the_shuffled_control(bench, tmp_path, capsys):

@@ -69,7 +69,7 @@ def test_a_run_in_shards_on_the_cluster_is_the_run_of_one_process(cluster, bench
     again = call_command(run_command, ["runs/split/plan.toml"])
     assert again.exit_code == 0 and "0 calls made" in again.output
     twice = call_command(run_command, [*command, "--out", "runs/split", "--shards", "2", "--on", "ray"])
-    assert isinstance(twice.exception, UsageError) and "is whole already" in str(twice.exception)
+    assert isinstance(twice.exception, UsageError) and "is already complete" in str(twice.exception)
 
 
 def test_a_killed_worker_resumes_and_a_limit_leaves_shards_that_go_on(cluster, bench, monkeypatch):
@@ -185,11 +185,11 @@ def test_flags_that_do_not_go_together_are_refused_before_any_cluster_is_asked(b
         return str(result.exception)
 
     given = ("bench", "--model", "baseline/random", "--out", "run")
-    assert "go together" in refusal(run_command, *given, "--shards", "2")
-    assert "go together" in refusal(run_command, *given, "--on", "ray")
+    assert "--shards requires --on" in refusal(run_command, *given, "--shards", "2")
+    assert "--shards requires --on" in refusal(run_command, *given, "--on", "ray")
     both = (*given, "--shards", "2", "--on", "ray")
-    assert "--shard does not go with --on" in refusal(run_command, *both, "--shard", "1/2")
-    assert "--batch does not go with --on" in refusal(run_command, *both, "--batch")
+    assert "--shard cannot be combined with --on" in refusal(run_command, *both, "--shard", "1/2")
+    assert "--batch cannot be combined with --on" in refusal(run_command, *both, "--batch")
     assert "add --images" in refusal(check_command, "bench", "--on", "ray")
     call_command(run_command, given)
     assert "add --radcliq" in refusal(score_command, "run", "--on", "ray")

@@ -52,7 +52,7 @@ def test_each_kind_of_problem(labels: tuple[str, str, str], kinds: list[str]) ->
 
 def test_a_contradiction_names_the_level_and_both_codes() -> None:
     (problem,) = icd_problems("Chapter I - Certain infectious and parasitic diseases", LUNG[1], LUNG[2])
-    assert problem == IcdProblem("contradiction", "ICD Chapter", "C30-C39 does not lie in I")
+    assert problem == IcdProblem("contradiction", "ICD Chapter", "C30-C39 is not part of I")
 
 
 def test_codes_and_titles() -> None:

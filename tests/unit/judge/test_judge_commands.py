@@ -53,7 +53,7 @@ def test_flags_reach_the_judge(run, capsys):
 def test_what_is_not_judged_in_full_is_marked(run, capsys):
     assert run_command(["judge", str(run), "--judge", "baseline/rules", "--max-calls", "1"]) == 1
     shown = capsys.readouterr().out
-    assert "INCOMPLETE, not to be published" in shown and "2 not asked yet" in shown
+    assert "INCOMPLETE, do not publish" in shown and "2 not asked yet" in shown
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,7 @@ def test_lists_are_made_filled_in_and_compared(run, tmp_path, capsys):
         run_command(["reading", "lists", str(run), "--readers", "anna,ben", "--out", str(folder), "--format", "xlsx"])
         == 0
     )
-    assert "keep it from the readers" in capsys.readouterr().out
+    assert "do not give it to the readers" in capsys.readouterr().out
     key = read_key(key_path(folder))
     for reader in ("anna", "ben"):
         rows = [dict(row.cells) for row in read_table(folder / f"{reader}.xlsx").rows]
@@ -218,4 +218,4 @@ def test_judging_with_images_cautions_against_servers_that_ignore_them(run, caps
     with JudgeServer(judge_well) as server:
         words = ["judge", str(run), "--judge", "server/a", "--base-url", server.url, "--splitter", "sentences"]
         assert run_command([*words, "--images"]) == 0
-        assert "3 of 3 replies count too few input tokens for their images" in capsys.readouterr().err
+        assert "3 of 3 replies report too few input tokens for their images" in capsys.readouterr().err

@@ -147,7 +147,7 @@ def test_the_same_seed_gives_the_same_exam_and_another_one_another(bench):
 def test_texts_that_cannot_be_edited_make_no_exam(tmp_path):
     from small_benchmark import write_benchmark
 
-    with pytest.raises(DataError, match="no expert's sentence can be edited"):
+    with pytest.raises(DataError, match="none of the expert's sentences can be edited"):
         sit(write_benchmark(tmp_path / "bench", cases=2), tmp_path / "exam")
     assert not (tmp_path / "exam").exists()
 

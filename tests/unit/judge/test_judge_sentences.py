@@ -115,7 +115,7 @@ def test_a_lightly_reworded_step_still_shows_the_text_itself():
         ("No effusion in the right lung of 3 cm is possible.", "a side"),
         ("No effusion in the left lung of 6 cm is possible.", "a number"),
         ("No effusion in the left lung of 3 mm is possible.", "a word"),
-        ("No effusion in the left lung of 3 cm.", "leave out the end of the text"),
+        ("No effusion in the left lung of 3 cm.", "omit the end of the text"),
         ("No effusion in the lung of 3 cm is possible.", "a side"),
         ("No left effusion in the lung of 3 cm is possible.", "a side"),
         ("No effusion in the left lung of 3 cm is probable.", "a hedge"),
@@ -140,10 +140,10 @@ def test_the_same_words_twice_are_two_steps_at_two_places():
     [
         (["The mass is small."], "drops or changes a word"),
         (["it enhances.", "The mass is large,"], "step 1 does not keep to the text"),
-        (["The mass is large,"], "leave out the end"),
+        (["The mass is large,"], "omit the end"),
         ([], "at least one"),
         (["The"] * 16, "16 steps"),
-        (["…"], "says nothing"),
+        (["…"], "is empty"),
     ],
 )
 def test_a_cut_that_is_not_the_text_is_refused(steps, problem):

@@ -207,7 +207,7 @@ def test_the_judge_cuts_the_steps_itself_and_all_later_judges_keep_its_cut(tmp_p
         with pytest.raises(UsageError, match="refer to those steps"):
             judge_run(order(run, server, splitter="sentences"))
         rewrite(run, [{"prediction_rationale": text} for text in ("It is new.", RATIONALE, RATIONALE)])
-        with pytest.raises(UsageError, match="were cut by server/good, and some texts are not cut yet"):
+        with pytest.raises(UsageError, match="were segmented by server/good, and some texts are not cut yet"):
             judge_run(order(run, server, judges=("server/other",), splitter=None))
         judge_run(order(run, server, judges=("server/other",), splitter="server/good"))
     assert {one.splitter for one in read_units(run).values()} == {"server/good"}

@@ -164,7 +164,7 @@ def test_nothing_can_be_marked_before_the_diagnosis_and_the_first_diagnosis_coun
     _, readers = begin(connection, run)
     found = first(connection, readers["anna"])
     item = found.sitting.revealed.texts[0].items[0].code
-    with pytest.raises(UsageError, match="not read yet"):
+    with pytest.raises(UsageError, match="not been read yet"):
         save_mark(connection, found, change(item, SUPPORTED), "laptop")
     for letter, sure in [("F", 2), ("A", 9)]:
         with pytest.raises(UsageError, match="how sure"):

@@ -136,7 +136,7 @@ def test_a_benchmark_that_has_moved_is_found_by_data_and_another_is_refused(benc
 def test_all_groups_together_show_so_many_wrong_cases(groups, monkeypatch):
     monkeypatch.setattr("medthink.report.page.MOST_CASES", 4)
     page = report_page(groups, [audit_group(group, trains=False) for group in groups], [])
-    missed = page.split("Missed by the most runs")[1:]
+    missed = page.split("Missed by the largest number of runs")[1:]
     counts = [
         part.partition("<h4>Cases that divide")[0].partition("<h4>Right in")[0].count('class="case"') for part in missed
     ]

@@ -150,7 +150,7 @@ def test_every_attempt_is_paid_from_the_budget_and_none_is_sent_that_it_does_not
 def test_a_model_that_answers_under_another_name_is_pointed_out_once(tmp_path):
     desk, ends = ask(tmp_path, Paid(("ok", 1)), Budget(), cases=(1, 2))
     assert not [end for end in ends if isinstance(end, Exception)]
-    assert desk.tracker.counts.warnings == ["the provider now answers as m2; before it was m1"]
+    assert desk.tracker.counts.warnings == ["the provider now reports the model m2; earlier replies came from m1"]
 
 
 def test_the_desk_stops_when_the_first_cases_fail_alike(tmp_path):

@@ -44,7 +44,7 @@ def test_prompts_of_an_empty_shard_are_refused(benchmark, capsys):
     empty = next(number for number in range(1, 100) if not _cases_in(benchmark, number, capsys))
     words = ["run", str(benchmark), "--model", "baseline/random", "--show-prompts", "--shard", f"{empty}/99"]
     assert run_command(words) == 2
-    assert "no case is in this part" in capsys.readouterr().err
+    assert "this shard contains no cases" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("provider", ["openai", "openai-chat", "anthropic", "google"])
@@ -246,7 +246,7 @@ def test_a_table_says_why_calls_failed(benchmark, tmp_path, capsys):
     assert run_command(["run", str(benchmark), "--model", "baseline/random", "--out", first, "--limit", "10"]) == 0
     assert run_command(["run", str(benchmark), "--model", f"replay/{first}", "--out", again]) == 4
     shown = capsys.readouterr().out
-    assert "2 × unsupported: the replayed run never asked this answer prompt" in shown
+    assert "2 × unsupported: the replayed run did not send this answer prompt" in shown
     assert "the same command retries them" in shown
 
 

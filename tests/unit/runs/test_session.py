@@ -521,7 +521,7 @@ def test_replay_fails_what_was_never_asked(benchmark, tmp_path):
     again = run_session(run_spec(benchmark, tmp_path / "again", model=f"replay/{tmp_path / 'first'}"))
     assert again.run.manifest.progress.states == {"ok": 6, "failed": 6}
     failed = [p for p in again.run.predictions() if p.state == "failed"]
-    assert all(p.prediction is None and "never asked" in p.detail for p in failed)
+    assert all(p.prediction is None and "did not send" in p.detail for p in failed)
 
 
 def test_run_works_from_python_inside_a_running_loop(benchmark, tmp_path):

@@ -67,7 +67,7 @@ def test_an_empty_shard_is_named_as_one(make_run):
     write_manifest(run, replace(manifest, progress=replace(manifest.progress, cases=0)))
     (run / "predictions.jsonl").write_bytes(b"")
     forget_predictions(run)
-    with pytest.raises(DataError, match=r"run: the run has no case\n.*merge it with the others"):
+    with pytest.raises(DataError, match=r"run: the run has no cases\n.*merge it with the others"):
         score_run(run)
 
 

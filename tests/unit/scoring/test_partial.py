@@ -109,7 +109,7 @@ def test_runs_without_a_common_case_and_of_other_selections_are_refused(partial,
     (one / "predictions.jsonl").write_text("\n".join(lines) + "\n")
     other = partial / "predictions.jsonl"
     other.write_text("\n".join(line for line in other.read_text().splitlines() if '"case":101,' in line) + "\n")
-    with pytest.raises(UsageError, match="no finished case in common"):
+    with pytest.raises(UsageError, match="no finished cases in common"):
         compare_paths([one, partial])
 
 

@@ -108,7 +108,7 @@ def test_the_command_watches_finished_runs_under_both_claims(make_run, capsys, m
     assert run_command(["compare", "--sequential", *map(str, runs)]) == 0
     shown = capsys.readouterr().out
     assert "random − longest" in shown and "40 of 40" in shown
-    assert "these: these 40 cases" in shown and "such: such cases" in shown
+    assert "these: these 40 cases" in shown and "such: all such cases" in shown
 
 
 def test_a_goal_that_is_no_goal_is_refused(bench, tmp_path, capsys):

@@ -203,7 +203,7 @@ def test_a_filter_never_changes_a_rank(reader):
 
 
 def test_a_day_before_the_board_began_has_no_model(reader):
-    assert "No submission yet" in reader.get("/?as_of=2001-01-01").text
+    assert "No submissions yet" in reader.get("/?as_of=2001-01-01").text
 
 
 def test_a_model_has_its_page_and_others_do_not(reader):

@@ -119,7 +119,7 @@ def test_an_answer_is_good_once_and_in_the_browser_that_began(board):
         assert "another browser" in thief.get(back).text
         assert client.get(back, follow_redirects=False).headers["location"] == "/welcome"
         client.cookies.set("medthink_flow", parse_qs(way.query)["state"][0])
-        assert "not started in this browser" in client.get(back).text
+        assert "has expired or was started in another browser" in client.get(back).text
         assert client.get("/sign-in/clinic/back?state=&code=x").status_code == 422
 
 

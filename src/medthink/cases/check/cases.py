@@ -39,7 +39,7 @@ def check_case(case: Case, history: bytes) -> list[FoundDefect]:
 def _check_texts(case: Case, history: bytes, found: list[FoundDefect]) -> None:
     reference = case.reference
     if not history or history.isspace():
-        found.append(FoundDefect("history-empty", "CLINICAL_HISTORY", "no word in it"))
+        found.append(FoundDefect("history-empty", "CLINICAL_HISTORY", "contains no words"))
     if _is_blank(reference.findings):
         found.append(FoundDefect("reference-empty", "IMAGING_FINDINGS", "empty"))
     if _is_blank(reference.discussion):

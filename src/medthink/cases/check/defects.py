@@ -24,8 +24,8 @@ _TABLE = (
     Defect(
         "forms-differ",
         "error",
-        "a split is there as JSON Lines and as parquet, and the two differ",
-        "write one of them again from the other",
+        "a split exists both as JSON Lines and as parquet, and the two differ",
+        "regenerate one from the other",
     ),
     Defect("id-duplicate", "error", "two rows carry the same case number", "keep one, or renumber"),
     Defect("history-empty", "error", "the clinical history is empty", "fill it in or drop the case"),
@@ -75,7 +75,7 @@ _TABLE = (
         "longitudinal-contradiction",
         "error",
         "is_longitudinal, timepoint_count (two or more) and interval_text (not empty) disagree",
-        "make the three say the same",
+        "make the three fields agree",
     ),
     Defect(
         "history-duplicate-across-splits",
@@ -88,7 +88,7 @@ _TABLE = (
     Defect(
         "image-truncated",
         "error",
-        "the file ends before its picture does, or its parts cannot be followed to their end",
+        "the image file is truncated or its structure is damaged",
         "copy or download it again",
         True,
     ),
@@ -105,7 +105,7 @@ _TABLE = (
         "image-file-extra",
         "warning",
         "a file under the image folder belongs to no slot of any split",
-        "remove or name it",
+        "remove it, or reference it in a slot",
     ),
     Defect("reference-empty", "warning", "a withheld text is empty: caption, findings, discussion", "fill it in"),
     Defect(
@@ -117,13 +117,13 @@ _TABLE = (
     Defect(
         "caption-repeated",
         "warning",
-        "all images of a case have the same caption, so that it says nothing about a single one",
+        "all images of a case have the same caption, so it describes none of them in particular",
         "write a caption for each image, or leave step 1 unscored",
     ),
     Defect(
         "timepoints-exceed-images",
         "warning",
-        "the case counts more timepoints than it has images",
+        "the case has more timepoints than images",
         "correct timepoint_count, or add the images",
     ),
     Defect(
@@ -155,7 +155,7 @@ _TABLE = (
     Defect(
         "image-look-alike",
         "warning",
-        "a picture looks like one of another case, but for its borders or its compression",
+        "a picture is the same as one of another case except for borders or compression",
         "check that both cases should show it, and that they are in one split",
         True,
     ),
@@ -168,7 +168,7 @@ _TABLE = (
         "look at it, or copy it again",
         True,
     ),
-    Defect("image-format-differs", "warning", "the content is not what the file's name says", "rename it", True),
+    Defect("image-format-differs", "warning", "the content does not match the file extension", "rename it", True),
     Defect("image-alpha", "warning", "parts of the picture are transparent", "flatten it over black", True),
     Defect(
         "image-metadata",
@@ -180,7 +180,7 @@ _TABLE = (
     Defect(
         "image-duplicate-in-case",
         "warning",
-        "the same picture (by pixels) is in one case twice",
+        "the same picture (by pixels) occurs twice in one case",
         "drop one of the slots",
         True,
     ),

@@ -76,7 +76,7 @@ def _tables_of_folder(folder: Path) -> tuple[CaseTable, ...]:
     files = split_files(folder)
     if not files:
         raise DataError(
-            "no split in this folder", file=folder, remedy="expected train.jsonl, test.jsonl or .parquet files"
+            "this folder contains no split", file=folder, remedy="expected train.jsonl, test.jsonl or .parquet files"
         )
     # ".jsonl" sorts before ".parquet", so that the first file of a stem is the one to read.
     chosen: dict[str, Path] = {}

@@ -169,7 +169,7 @@ def _understanding_hub() -> Iterator[None]:
     try:
         yield
     except (ValueError, KeyError, TypeError):
-        remedy = "check HF_ENDPOINT, and whether the network shows a page to log in"
+        remedy = "check HF_ENDPOINT, and whether the network redirects to a login page"
         raise OutsideError("the server that answered is not the hub", remedy=remedy) from None
 
 

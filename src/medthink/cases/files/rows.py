@@ -212,7 +212,7 @@ def _case_number(title: str, place: RowLocation) -> int:
     if match is None:
         raise DataError(
             f"no single case number in {title[:60]!r}",
-            file=place.file, row=place.row, field="title", remedy='write it as "Case number 123"',
+            file=place.file, row=place.row, field="title", remedy='expected a title such as "Case number 123"',
         )  # fmt: skip
     return int(match[1])
 

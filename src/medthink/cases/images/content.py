@@ -307,7 +307,7 @@ def _upper_bits(picture: Image.Image) -> Image.Image:
 
 def _refuse_bad_limits(accepts: frozenset[str], max_side: int | None, max_bytes: int | None, quality: int) -> None:
     if not accepts & _FORMATS.keys():
-        raise UsageError("the receiver takes neither JPEG nor PNG", remedy="name image/jpeg or image/png")
+        raise UsageError("the receiver accepts neither JPEG nor PNG", remedy="name image/jpeg or image/png")
     if max_side is not None and max_side < 1:
         raise UsageError(f"a longest side of {max_side} is not valid", remedy="give a number of pixels from 1 up")
     if max_bytes is not None and max_bytes < 1:

@@ -142,7 +142,9 @@ def _download_bar() -> Progress:
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
 @click.option("--shortcut", is_flag=True, help="Plant an option-length leak and a history leak.")
 @click.option("--defects", is_flag=True, help="Plant one of every defect that `medthink data check` finds.")
-@click.option("--raw", is_flag=True, help="Make raw cases with planted faults instead, and a plan for curate.")
+@click.option(
+    "--raw", is_flag=True, help="Instead, make raw cases with planted faults, and a plan for `medthink curate build`."
+)
 def data_synth(out: Path, cases: int, seed: int, shortcut: bool, defects: bool, raw: bool) -> None:
     """Make a benchmark of drawn phantoms that can only be solved from several images together.
 

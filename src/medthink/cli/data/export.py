@@ -43,12 +43,12 @@ _NAMED = 5
     show_default=True,
     help="The tool that will read the training examples.",
 )
-@click.option("--split", default="test", show_default=True, help="Which split lmms-eval or VLMEvalKit is given.")
+@click.option("--split", default="test", show_default=True, help="The split to write for lmms-eval or VLMEvalKit.")
 @click.option(
     "--against",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Another benchmark that must not be trained on; may be repeated.",
+    help="A held-out benchmark: its cases are excluded from the training examples; may be repeated.",
 )
 @click.option("--data", type=click.Path(path_type=Path), help="Of a run: its benchmark, if it has moved.")
 def data_export(
@@ -80,7 +80,7 @@ def data_export(
         if chosen.embed_images and format_ != "parquet":
             raise UsageError("only parquet can embed images", remedy="add --format parquet")
         if chosen != TargetOptions(embed_images=chosen.embed_images):
-            raise UsageError("these flags need --for", remedy="add --for sft, say, or leave them out")
+            raise UsageError("these flags need --for", remedy="add, for example, --for sft, or leave these flags out")
         _export_whole(source, out, format_, chosen.embed_images)
         return
     assert target is not None
@@ -112,7 +112,7 @@ def _export_whole(source: Path, out: Path, format_: Literal["jsonl", "parquet"],
         return
     problems = [
         *_listed(f"images of {source} that could not be copied", done.absent),
-        *_listed(f"images of {source} that do not decode, copied as they are", done.damaged),
+        *_listed(f"images of {source} that cannot be decoded; copied unchanged", done.damaged),
     ]
     if problems:
         raise Declined("\n".join(problems), remedy=_THE_REST)

@@ -71,7 +71,7 @@ def _show_items(found: "ReadItems") -> None:
     "--items",
     "shows_items",
     is_flag=True,
-    help="Show instead the cases that divide the raters, and labels in doubt.",
+    help="Instead, show the cases on which raters disagree most, and doubtful labels.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def agreement(

@@ -127,12 +127,12 @@ def _statement(found: "Contamination") -> str:
     if alarms and found.is_control:
         return (
             f"ALARM IN A CONTROL: {alarms}. Nothing can be remembered here, so the order or numbering of "
-            "these cases is not random: do not take an alarm of this test as memory."
+            "these cases is not random: do not interpret an alarm of this test as memorisation."
         )
     if alarms:
         return (
-            f"ALARM: {found.model} remembers what cannot be worked out ({alarms}): it has seen these cases, or a text "
-            "made from them. At most 1 % of models that have not raise this alarm."
+            f"ALARM: {found.model} knows things that cannot be inferred from the case ({alarms}): it has seen these "
+            "cases, or a text made from them. At most 1 % of models that have not seen the cases raise this alarm."
         )
     seen = [
         f"{trace.kind} {as_percent(trace.test.detectable)}"
@@ -174,7 +174,7 @@ def audit() -> None:
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="RUN",
-    help="A recall run on cases, or of a model, where nothing can be remembered; may be repeated.",
+    help="A control: a recall run on cases, or with a model, for which nothing can be remembered; may be repeated.",
 )
 @click.option(
     "--model-date",
@@ -303,7 +303,7 @@ def _show_benchmark(found: "BenchmarkAudit") -> None:
 def _could_be_seen(found: "BenchmarkAudit") -> str:
     """Every "no alarm" says what could have been detected."""
     if found.detectable is None:
-        return f"{found.n_cases} cases are too few to show it for any guesser."
+        return f"{found.n_cases} cases are too few to detect any guesser."
     return (
         f"With {found.n_cases} cases, a guesser that is right {as_percent(found.detectable, 0)} of the time or more "
         "would be detected with 80 % power; a weaker shortcut may exist."

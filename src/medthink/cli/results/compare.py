@@ -33,9 +33,14 @@ _MOST_BESIDE = 6
     "--items",
     "shows_items",
     is_flag=True,
-    help="Show cases: the hardest, those that separate the leaders, suspect keys.",
+    help="Instead, list cases: the hardest, those that separate the leading runs, and those whose key may be wrong.",
 )
-@click.option("--sequential", is_flag=True, help="Watch runs, finished or not, case by case in a random order.")
+@click.option(
+    "--sequential",
+    is_flag=True,
+    help="Compare runs case by case in a random order, with intervals that "
+    "stay valid at every look; runs need not be finished.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def compare(
     runs: tuple[Path, ...], data: Path | None, split: str, shows_items: bool, sequential: bool, as_json: bool
@@ -226,8 +231,8 @@ def _case_list(cases: tuple[int, ...]) -> str:
 
 
 _CLAIMS = {
-    "these": "these {n} cases: what the finished run would show",
-    "such": "such cases: the population these were drawn from",
+    "these": "these {n} cases: the accuracy that the finished run would have",
+    "such": "all such cases: the population that these were drawn from",
 }
 
 
@@ -239,7 +244,9 @@ def open_rule(spec: "RunSpec", goal: str, claim: "WatchClaim") -> "StopWhenKnown
     from medthink.workflow.tasks import has_letters
 
     if not has_letters(spec.task, spec.condition):
-        raise UsageError("this task gives no letters, so there is nothing to watch", remedy="leave out --until-known")
+        raise UsageError(
+            "this task yields no letters, so --until-known does not apply", remedy="leave out --until-known"
+        )
     held = read_selected(spec.benchmark, spec.selection)
     half_width, rival = _read_points(goal), None
     if half_width is None:

@@ -60,7 +60,7 @@ def show_prompts(spec: RunSpec) -> None:
 
     benchmark = Benchmark.open(spec.benchmark)
     if not count_cases(benchmark, spec.selection):
-        raise UsageError("no case is in this part of the split", remedy="choose another --shard")
+        raise UsageError("this shard contains no cases", remedy="choose another --shard")
     first = next(select_cases(benchmark, spec.selection))
     alike: dict[str, list[tuple[Prompt, Request]]] = {}
 
@@ -126,7 +126,9 @@ def show_progress_of(run: Path, manifest: Manifest, progress: Progress) -> None:
     ]
     if progress.image_doubts:
         of = f"{progress.image_doubts:,} of {progress.image_replies:,} replies"
-        rows.append(("caution", f"{of} count too few input tokens for their images: the server may ignore images"))
+        rows.append(
+            ("caution", f"{of} report too few input tokens for their images: the server may be ignoring images")
+        )
     console().print(print_table(str(run), ("", ""), rows))
 
 

@@ -185,7 +185,7 @@ _GARBAGE_THRESHOLD = 20_000
 )
 @click.option(
     "--patience", type=FiniteFloat(0), metavar="S", default=600.0, show_default=True,
-    help="Seconds to wait for a server that is down, or for a pause that a provider asks for.",
+    help="How many seconds to wait for a server that is down or a provider that asks us to slow down.",
 )  # fmt: skip
 @batch_option
 @no_wait_option
@@ -195,16 +195,17 @@ _GARBAGE_THRESHOLD = 20_000
     help="First cancel the batches of earlier sessions, keeping what they have answered.",
 )
 @click.option("--rehash", is_flag=True, help="Hash all images again, even if their files look unchanged.")
-@click.option("--no-preflight", is_flag=True, help="Ask at once, without checking server, model and key first.")
+@click.option("--no-preflight", is_flag=True, help="Skip the check of server, model and key before the first call.")
 @click.option("--max-usd", type=FiniteFloat(0), metavar="USD", help="Stop before the run costs more than this.")
 @click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop after this many calls.")
 @click.option(
     "--until-known", metavar="POINTS|RUN",
-    help="Stop when the accuracy is known to within ±POINTS, or when it is known whether RUN is better or worse.",
+    help="Stop as soon as the accuracy is known to ±POINTS, or as soon as this run is shown to be better or worse "
+    "than RUN.",
 )  # fmt: skip
 @click.option(
     "--claim", type=click.Choice(["these", "such"]), default="these", show_default=True,
-    help="With --until-known: a claim about these cases, or about the population they come from.",
+    help="With --until-known: what the interval refers to: these cases only, or the population they were drawn from.",
 )  # fmt: skip
 @click.option("--prices", type=click.Path(path_type=Path), metavar="FILE", help="Your own prices (TOML).")
 @click.option("--dry-run", is_flag=True, help="Count what is left to do: calls, tokens, images, cost; send nothing.")

@@ -21,12 +21,17 @@ def read_shards(flags: dict[str, Any], *, goal: str | None) -> int | None:
     """Into how many shards the flags split the run; None for a run made here. Takes what it uses out of them."""
     on, count = flags.pop("on"), flags.pop("shards")
     if (on is None) != (count is None):
-        raise UsageError("--shards and --on go together", remedy="give both, such as --shards 4 --on ray, or neither")
+        raise UsageError(
+            "--shards requires --on, and --on requires --shards",
+            remedy="give both, such as --shards 4 --on ray, or neither",
+        )
     if on is None:
         return None
     given = {"--shard": flags["shard"], "--batch": flags["batch"], "--until-known": goal}
     if strange := [name for name, value in given.items() if value]:
-        raise UsageError(f"{strange[0]} does not go with --on", remedy=f"leave out {strange[0]}, or --shards and --on")
+        raise UsageError(
+            f"{strange[0]} cannot be combined with --on", remedy=f"leave out {strange[0]}, or --shards and --on"
+        )
     return int(count)
 
 
@@ -44,7 +49,9 @@ def carry_out_shards(spec: "RunSpec", transport: "Transport", count: int, *, as_
     try:
         ends = run_shards(spec, transport, count, _tell)
     except KeyboardInterrupt:
-        print_line(f"Stopped. {shards_folder(spec.out)} keeps the shards; the same command goes on.", stderr=True)
+        print_line(
+            f"Stopped. {shards_folder(spec.out)} keeps the shards; run the same command again to continue.", stderr=True
+        )
         raise
     for end in ends:
         if stop := end.error or end.stopped_by:
@@ -93,10 +100,13 @@ def merge(out: Path, shards: tuple[Path, ...], as_json: bool) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="RUN", required=True,
-    help="The run's folder; of a log of another task, the file of answers.",
+    help="The run's folder; for a log of another task, the file to write the answers to.",
 )  # fmt: skip
 @click.option(
-    "--data", type=click.Path(path_type=Path), metavar="DATA", help="Where the benchmark of a log is, if it has moved."
+    "--data",
+    type=click.Path(path_type=Path),
+    metavar="DATA",
+    help="The benchmark that the log was made on, if it has moved.",
 )
 def import_replies(file: Path, out: Path, data: Path | None) -> None:
     """Import what another program made: the output of vllm run-batch, or a log of Inspect AI (LOG.eval).
@@ -112,7 +122,7 @@ def import_replies(file: Path, out: Path, data: Path | None) -> None:
         _take_in_log(file, out, data)
         return
     if data is not None:
-        raise UsageError("--data goes with a log of Inspect's", remedy="leave it out")
+        raise UsageError("--data only applies to an Inspect log", remedy="leave it out")
     from medthink.runs.batches.run import import_output
 
     taken = import_output(out, file)

@@ -43,7 +43,10 @@ def show(
     from medthink.runs.trace import Trace
 
     if case_number is not None and (failed or wrong):
-        raise UsageError("one CASE cannot be filtered", remedy="leave out CASE, or --failed and --wrong")
+        raise UsageError(
+            "--failed and --wrong cannot be combined with a single CASE",
+            remedy="leave out CASE, or --failed and --wrong",
+        )
     with closing(Trace(run, data)) as trace:
         if wrong and trace.doubt:
             raise UsageError("which answers are wrong is unknown", remedy=trace.doubt)

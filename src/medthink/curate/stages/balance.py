@@ -156,7 +156,7 @@ class BalanceSettings(StageSettings, frozen=True, kw_only=True):
     ] = 0.23
     shorten: Annotated[bool, Meta(description="Remove brackets and trailing clauses from all options alike.")] = True
     hard: Annotated[
-        int, Meta(description="How many hard distractors to keep, by how often models chose them.", ge=0, le=4)
+        int, Meta(description="How many hard distractors to keep: those that models chose most often.", ge=0, le=4)
     ] = 1
 
 
@@ -192,7 +192,7 @@ class BalanceStage(Stage[BalanceSettings]):
             return drop_case("few-options", by="rule five options", detail=f"{len(pool.distractors)} distractors")
         rank = self._ranks[draft.id]
         if draft.id in self._dropped:
-            detail = f"the right option would be number {rank + 1} by length once too often"
+            detail = f"too many right options would rank {rank + 1} by length"
             return drop_case("length-rank", by=f"rule rank_cap {self.settings.rank_cap:g}", detail=detail)
         chance = Random(seed_from("choice", self.context.seed, draft.id))
         chosen = choose_distractors(pool.gold, pool.distractors, pool.hard, rank=rank, chance=chance)

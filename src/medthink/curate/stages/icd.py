@@ -330,7 +330,8 @@ class IcdSettings(ModelSettings, frozen=True, kw_only=True):
     """What happens to a case that rules cannot code when no model is asked."""
 
     uncoded: Annotated[
-        Literal["keep", "hold"], Meta(description="Keep a case that was not coded, or hold it for a person.")
+        Literal["keep", "hold"],
+        Meta(description="What to do with a case that cannot be coded: keep it, or hold it for review."),
     ] = "keep"
 
 
@@ -407,7 +408,7 @@ class IcdStage(Stage[IcdSettings]):
         """Without a model, only diagnoses that a table or the classification has verbatim are coded."""
         if self.settings.has_model:
             return ()
-        return ("ICD labels of diagnoses that no table has verbatim: no model was asked",)
+        return ("ICD labels of diagnoses that are in no table word for word: no model was asked",)
 
     def inputs(self) -> Any:
         """The versions of the classification."""

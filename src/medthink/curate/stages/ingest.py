@@ -42,11 +42,12 @@ class IngestSettings(StageSettings, frozen=True, kw_only=True):
     needs_licence: Annotated[bool, Meta(description="Hold cases that state no licence.")] = True
     fewest_images: Annotated[int, Meta(description="Leave out cases with fewer images.", ge=0)] = 1
     most_images: Annotated[
-        int, Meta(description="Maximum images per case; from more, evenly spaced ones are taken.", ge=1, le=49)
+        int, Meta(description="Maximum images per case; of a larger number, evenly spaced ones are kept.", ge=1, le=49)
     ] = 49
     frames: Annotated[int, Meta(description="Frames to take from a multi-frame file.", ge=1)] = 1
     burned_in: Annotated[
-        Literal["review", "drop", "keep"], Meta(description="What to do if a header says that text is burned in.")
+        Literal["review", "drop", "keep"],
+        Meta(description="What to do with an image whose header reports burned-in text."),
     ] = "review"
 
 

@@ -150,7 +150,8 @@ class LeakSettings(ModelSettings, frozen=True, kw_only=True):
 
     ocr: Annotated[bool, Meta(description="Read text burned into images too (extra ocr).")] = False
     in_images: Annotated[
-        Literal["review", "drop-image", "drop-case"], Meta(description="What to do where an image names the diagnosis.")
+        Literal["review", "drop-image", "drop-case"],
+        Meta(description="What to do with an image that names the diagnosis."),
     ] = "review"
     identifiers: Annotated[bool, Meta(description="Hold cases whose history may identify a person.")] = True
 

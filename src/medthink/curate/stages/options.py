@@ -27,7 +27,7 @@ _RELATIONS = ("same", "parent", "also right", "different", "unsure")
 class OptionSettings(ModelSettings, frozen=True, kw_only=True):
     """How the list is read, and whose wrong answers show which distractors are hard."""
 
-    add_gold: Annotated[bool, Meta(description="Add the diagnosis to a list in which nothing resembles it.")] = False
+    add_gold: Annotated[bool, Meta(description="Add the diagnosis if nothing in the list resembles it.")] = False
     runs: Annotated[tuple[str, ...], Meta(description="Runs whose wrong answers are hard distractors.")] = ()
 
 

@@ -1,4 +1,4 @@
-"""Text-only: leaves out cases that models or trained guessers solve without the images, by a stated rule.
+"""Text-only: removes cases that enough models or trained guessers solve without the images.
 
 The stage runs the probes itself and joins them by case number. A probe without an answer for a case is no evidence: it
 leaves the case open if it could have made the difference. Letters are reassigned among the remaining cases.
@@ -144,10 +144,15 @@ class TextOnlySettings(StageSettings, frozen=True, kw_only=True):
         tuple[ProbeView, ...], Meta(description="What models are shown: options, question, image or one-image.")
     ] = ("question",)
     guessers: Annotated[
-        tuple[GuesserView, ...], Meta(description="Trained guessers: options, question or images; none: no guesser.")
+        tuple[GuesserView, ...],
+        Meta(description="Inputs of the trained guessers: options, question or images; none for no guesser."),
     ] = ("options", "question")
-    solved_by: Annotated[AtLeastOne | None, Meta(description="Probes that must solve a case for it to go; all.")] = None
-    sure: Annotated[float, Meta(description="How sure a guesser must be of the right option.", gt=0, lt=1)] = 0.4
+    solved_by: Annotated[
+        AtLeastOne | None, Meta(description="How many probes must solve a case for it to be left out; default: all.")
+    ] = None
+    sure: Annotated[
+        float, Meta(description="Minimum probability that a guesser must give the right option.", gt=0, lt=1)
+    ] = 0.4
     repeats: Annotated[int, Meta(description="How often guessers are retrained.", ge=1)] = 3
     base_url: Annotated[tuple[str, ...], Meta(description="Address of the models' server; may be repeated.")] = ()
     max_calls: Annotated[WholeNumber | None, Meta(description="Stop a probe after this many calls.")] = None

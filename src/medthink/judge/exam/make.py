@@ -63,7 +63,7 @@ def make_exam(cases: Iterable[Case], plan: ExamPlan) -> tuple[ExamText, ...]:
     numbers = count()
     statements = list(_statement_sheets(known, plan, chance, numbers))
     if not statements:
-        raise DataError("no expert's sentence can be edited", remedy="an exam needs findings in English")
+        raise DataError("none of the expert's sentences can be edited", remedy="an exam needs findings in English")
     turned = chance.sample(statements, min(plan.items, len(statements)))
     reversals = [
         replace(sheet, number=next(numbers), reverses=sheet.number) for sheet in turned if len(sheet.spans) > 1

@@ -248,7 +248,7 @@ def keep_results(path: Path, results: Iterable[ExamResult]) -> tuple[ExamResult,
 
 
 NO_EXAM = "not examined; run medthink exam RUN"
-NO_PANEL_EXAM = "not examined as a panel; its judges are, one by one"
+NO_PANEL_EXAM = "the panel was not examined as a whole; its judges were examined individually"
 NO_SETTING_EXAM = "not examined under this setting"
 BELOW_FLOOR = "BELOW THE FLOOR"
 

@@ -336,7 +336,7 @@ def _score_by_rule(name: Dimension, units: UnitSet, rulings: Mapping[str, RuleVe
         return DimensionForm(dimension=name, score=0, zero="absent", reason="its section is missing")
     if any(ruling.support == "supported" for ruling in section):
         return DimensionForm(dimension=name, score=2, zero="not applicable", reason="a finding of its section matches")
-    return DimensionForm(dimension=name, score=1, zero="not applicable", reason="its section is there")
+    return DimensionForm(dimension=name, score=1, zero="not applicable", reason="the section is present")
 
 
 def _section(labelled: Sequence[tuple[int, str, str]], name: str) -> dict[str, Measured]:

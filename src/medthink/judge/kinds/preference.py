@@ -27,7 +27,10 @@ from medthink.workflow.prediction import Prediction
 Preferred = Literal["first", "second", "tie"]
 PREFERENCES: tuple[Preferred, ...] = get_args(Preferred)
 QUESTION = "Which discussion is better, the first or the second?"
-_NOTE = "Each pair is judged in both orders. A win counts only if it holds in both; a preference that flips is a tie."
+_NOTE = (
+    "Each pair is judged in both orders. A win counts only if it holds in both; if the preference changes with "
+    "the order, it counts as a tie."
+)
 
 
 class PreferenceVerdict(UnitVerdict, frozen=True, kw_only=True):

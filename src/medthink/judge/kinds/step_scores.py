@@ -15,7 +15,7 @@ SEVERE: tuple[Severity, ...] = ("significant", "dangerous")
 _LAST_STEP = 5
 _SOUND = (
     "An answer may be right for the wrong reasons. A rationale is sound when no step is contradicted; an answer "
-    "without a rationale is not sound, and what is unjudged is left out."
+    "without a rationale counts as not sound; unjudged rationales are excluded."
 )
 
 

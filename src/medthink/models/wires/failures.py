@@ -207,7 +207,7 @@ def describe_body(reply: HttpReply) -> str:
     start = reply.body[:200].decode("utf-8", "replace")
     if start.lstrip().startswith("<"):
         return f"an HTML page, not JSON ({media_type})"
-    return f"not the JSON of an answer ({media_type}, {len(reply.body):,} bytes): {start}"
+    return f"not JSON in the expected form ({media_type}, {len(reply.body):,} bytes): {start}"
 
 
 def one_short_line(text: str) -> str:

@@ -99,7 +99,7 @@ def refuse_temperature(request: Request, model: str) -> None:
     if request.temperature is not None and request.effort != "none" and _REASONING.match(model):
         raise ModelError(
             "unsupported",
-            f"{model} accepts no temperature while it reasons",
+            f"{model} does not accept a temperature when reasoning is on",
             remedy="leave out --temperature; newer models accept it with --effort none",
         )
 

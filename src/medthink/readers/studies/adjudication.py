@@ -51,7 +51,7 @@ def open_adjudication(connection: Connection, study: Study, name: str) -> int:
     """Have a third reader settle what the first two differ on; returns the number of cases."""
     readers = list_readers(connection, study.id)
     if any(one.is_adjudicator for one in readers):
-        raise UsageError("this study already has an adjudicator", remedy="that reader can continue")
+        raise UsageError("this study already has an adjudicator", remedy="the adjudicator can continue")
     if name in {one.name for one in readers}:
         raise UsageError(f"{name} is a reader in this study", remedy="choose someone who has not read these cases")
     disputes = find_disputes(study, read_done(connection, study))

@@ -119,9 +119,9 @@ def _refuse_change(locked: OpenSitting, change: MarkChange, device: str | None) 
     if locked.submitted_at is not None:
         raise UsageError("this reading is locked", remedy="ask the coordinator")
     if not locked.is_revealed:
-        raise UsageError("the case was not read yet", remedy="commit to a diagnosis first")
+        raise UsageError("this case has not been read yet", remedy="commit to a diagnosis first")
     if device is not None and locked.is_held_by_other(device):
-        raise UsageError("this case is open on another device", remedy="go on there, or wait")
+        raise UsageError("this case is open on another device", remedy="continue on that device, or wait")
     if not change.key or len(change.key) > 64 or change.version < 0:
         raise UsageError("not a change to a mark", remedy="load the page again")
 

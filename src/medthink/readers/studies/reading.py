@@ -111,7 +111,7 @@ def hold_on_device(connection: Connection, found: OpenSitting, device: str) -> O
     locked = lock_sitting(connection, found)
     if locked.is_held_by_other(device):
         raise UsageError(
-            f"this case is open on another device until {locked.held_until}", remedy="go on there, or wait"
+            f"this case is open on another device until {locked.held_until}", remedy="continue on that device, or wait"
         )
     values: dict[str, object] = {"holder": device, "held_until": utc_in(LEASE_S)}
     if locked.opened_at is None:
@@ -165,9 +165,9 @@ def submit_sitting(connection: Connection, found: OpenSitting, device: str) -> l
     if locked.submitted_at is not None:
         return []
     if not locked.is_revealed:
-        raise UsageError("the case was not read yet", remedy="commit to a diagnosis first")
+        raise UsageError("this case has not been read yet", remedy="commit to a diagnosis first")
     if locked.is_held_by_other(device):
-        raise UsageError("this case is open on another device", remedy="go on there, or wait")
+        raise UsageError("this case is open on another device", remedy="continue on that device, or wait")
     gaps = find_gaps(locked, read_marks(connection, locked.id))
     if not gaps:
         update_sitting(connection, locked, {"submitted_at": now_utc(), "holder": None, "held_until": None})

@@ -40,8 +40,8 @@ _WORDS: dict[CurveAxis, tuple[str, str, str]] = {
     "size": (
         "Model size",
         "parameters (billions)",
-        "Accuracy against the number of parameters that the model's name states; models whose name states none are "
-        "left out, models without other sizes are grey.",
+        "Accuracy against the number of parameters that the model's name states; models whose name gives no size are "
+        "omitted; models with only one size are grey.",
     ),
 }
 

@@ -1,4 +1,4 @@
-"""The batches of one model in one ledger: they are filled and sent as jobs, and what they bring is taken in."""
+"""The batch queue of one model: calls are grouped into batches, sent as jobs, and their results recorded."""
 
 import asyncio
 import hashlib
@@ -201,10 +201,10 @@ class BatchQueue:
     def _refuse_hopeless(self, key: str, tokens: int) -> None:
         error = self._failed.get(key)
         if self._cap is not None and tokens > self._cap:
-            error = ModelError("unsupported", f"about {tokens:,} tokens, and a batch may hold {self._cap:,}")
+            error = ModelError("unsupported", f"about {tokens:,} tokens, but a batch may hold at most {self._cap:,}")
         if error is None and self._book.times_asked(key) >= MOST_ASKS:
-            detail = f"asked {MOST_ASKS} times in batches without an answer"
-            error = ModelError("expired", detail, remedy="ask it online, without --batch")
+            detail = f"sent in {MOST_ASKS} batches without getting an answer"
+            error = ModelError("expired", detail, remedy="run it without --batch")
         if error is not None:
             raise unanswered(error)
 
@@ -390,7 +390,7 @@ class BatchQueue:
     def _describe(self) -> str:
         jobs = self.jobs
         if not jobs:
-            return "for room in the provider's queue of batches"
+            return "for space in the provider's batch queue"
         told = f"{jobs[0].job}: {jobs[0].detail}" if len(jobs) == 1 and jobs[0].detail else f"{len(jobs)} batch jobs"
         return f"for {told}; {len(self.waiting):,} calls wait"
 

@@ -124,7 +124,9 @@ def import_output(run: Path, output: Path) -> ImportedOutput:
         keys = {batch.mark: {row.key for row in book.rows(batch.mark)} for batch in read_unsettled(ledger.connection)}
         if not distribute_results(output, run / FOLDER, keys):
             raise DataError(
-                f"it answers no waiting request of {run}", file=output, remedy="is it the output for this run?"
+                f"it answers no waiting request of {run}",
+                file=output,
+                remedy="check that this is the output for this run",
             )
         done = ledger.totals().calls.get("done", 0)
         run_to_end(

@@ -349,7 +349,7 @@ class ReplayAnswerer(CostsNothing):
         """The recorded reply to exactly this request."""
         reply = self._records.replay(request.key())
         if reply is None:
-            raise ModelError("unsupported", f"the replayed run never asked this {prompt.kind} prompt")
+            raise ModelError("unsupported", f"the replayed run did not send this {prompt.kind} prompt")
         return reply
 
     async def close(self) -> None:
@@ -435,4 +435,4 @@ def _refuse_flags(spec: str, base_urls: tuple[str, ...], *, is_batch: bool) -> N
     if base_urls:
         raise UsageError(f"{spec} takes no --base-url", remedy="leave it out")
     if is_batch:
-        raise UsageError(f"{spec} has no batches", remedy="leave out --batch")
+        raise UsageError(f"{spec} does not support batches", remedy="leave out --batch")

@@ -105,7 +105,7 @@ class Budget:
         if self._in_flight:
             return None
         raise BudgetReached(
-            f"--max-usd {self._max_usd:g} does not allow another call: {as_usd(self.spent_usd)} spent,"
+            f"--max-usd {self._max_usd:g} leaves no money for another call: {as_usd(self.spent_usd)} spent,"
             f" and the next may cost {as_usd(reservation.expected_usd)}",
             remedy=_AGAIN,
         )

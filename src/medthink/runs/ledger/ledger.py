@@ -178,7 +178,9 @@ class Ledger(LedgerQueries):
             self._copy_other()
         except (sqlite3.Error, LedgerError) as error:
             why = error.problem if isinstance(error, LedgerError) else error
-            raise LedgerError(f"{other}: cannot be merged: {why}", remedy="run its command again first") from None
+            raise LedgerError(
+                f"{other}: cannot be merged: {why}", remedy="run its command again until it is finished"
+            ) from None
         self._reader.execute("DETACH other")
 
     def _copy_other(self) -> None:

@@ -60,7 +60,7 @@ def change_password(request: Asked, app: GivenApp, data: URLEncodedBody[Password
     account = account_of(request)
     try:
         if account.has_password and check_password(app.store, account.name, data.old) is None:
-            raise Declined("the old password is wrong", remedy="type the one you sign in with")
+            raise Declined("the old password is wrong", remedy="enter your current password")
         set_password(app.store, account, data.password, actor=account.name)
     except MedThinkError as error:
         return _show(app, account, problem=error_sentence(error), status=422)

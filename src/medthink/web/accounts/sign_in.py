@@ -273,7 +273,7 @@ def take_invitation(secret: FromPath[str], app: GivenApp, data: Filled) -> Respo
     if found.is_personal:
         account = accept_personal_link(app.store, secret)
         if account is None:
-            raise NotFoundException(detail="This account is closed.")
+            raise NotFoundException(detail="This account is disabled.")
         return let_in(app, account, "/")
     new = NewAccount(name=data.name, shown_name=data.shown_name, team=data.team, password=data.password, roles=())
     try:

@@ -67,7 +67,7 @@ class Guard:
         """Why the request is refused, or ""."""
         host = headers.get(b"host", b"")
         if host not in self._hosts:
-            return "This address does not answer to that host name."
+            return "This server does not accept requests for that host name."
         origin = headers.get(b"origin")
         if origin is not None and origin not in (b"http://" + host, b"https://" + host):
             return "Requests from other sites are not answered."

@@ -208,7 +208,7 @@ def _notes(row: BoardRow) -> Iterator[tuple[str, str]]:
             "plain",
             (
                 f"This is one of {row.by_family} submissions of its family and of {row.by_team} by its team. The best "
-                "of several equal models looks better by luck alone."
+                "of several equal models looks better by chance alone."
             ),
         )
 

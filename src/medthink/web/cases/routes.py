@@ -96,7 +96,9 @@ def _told(app: ServeApp, case: Case, query: ExploreQuery) -> OthersAnswers:
 def _refuse_awaited(app: ServeApp, request: Asked, code: str) -> None:
     """Refuse a case that the caller still has to read blind in a study."""
     if app.revealed.awaits(request, find_case(app, code).id):
-        raise PermissionDeniedException(detail="This case is part of a study you read in. Read it there first.")
+        raise PermissionDeniedException(
+            detail="This case is part of a study that you are reading. Read it there first."
+        )
 
 
 def revealed_reference(app: ServeApp, request: Asked, case: Case) -> dict[str, Any] | None:

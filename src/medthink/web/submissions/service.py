@@ -67,7 +67,7 @@ def refuse_full_quota(app: ServeApp, account: Account) -> None:
     if used >= app.settings.uploads_per_day:
         raise Declined(
             f"this team has submitted {used} files within a day, of {app.settings.uploads_per_day} allowed",
-            remedy="come back tomorrow; files with errors do not count",
+            remedy="try again tomorrow; files with errors do not count",
         )
 
 

@@ -161,7 +161,7 @@ def balanced_alone() -> list[Draft]:
     with tempfile.TemporaryDirectory() as folder:
         from medthink.core.jsonio import write_jsonl
         from medthink.curate.build import open_stage, run_stage
-        from medthink.curate.review import HumanDecisions
+        from medthink.curate.rulings import Rulings
         from medthink.curate.stage import read_stage_settings
 
         work = WorkFolder(Path(folder))
@@ -170,7 +170,7 @@ def balanced_alone() -> list[Draft]:
         stage = open_stage(
             "balance", read_stage_settings("balance", {}), work=work, source=source, plan_folder=work.path, seed=7
         )
-        run_stage(stage, work, HumanDecisions())
+        run_stage(stage, work, Rulings())
         return list(read_drafts(work.case_file("balance")))
 
 

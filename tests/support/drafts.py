@@ -8,7 +8,8 @@ from medthink.curate.build import StageRunResult, open_stage, run_stage
 from medthink.curate.decision import Decision, read_decisions
 from medthink.curate.draft import Draft, Notes, blank_draft, read_drafts
 from medthink.curate.plan import WorkFolder
-from medthink.curate.review import HumanDecisions
+from medthink.curate.review import SHEET, answer_row, read_rulings, write_review
+from medthink.curate.rulings import Answer
 from medthink.curate.stage import Stage, read_stage_settings
 
 
@@ -70,4 +71,13 @@ def try_stage(
     stage = open_stage(
         name, read_stage_settings(name, settings), work=work, source=source, plan_folder=folder, seed=seed
     )
-    return StageTrial(stage, work, run_stage(stage, work, HumanDecisions.read(work.review)))
+    return StageTrial(stage, work, run_stage(stage, work, read_rulings(work.path)))
+
+
+def rule(trial: StageTrial, *, case: int = 1, reason: str = "", ruling: str = "in", value: str = "") -> None:
+    """Answer what the stage asks about a case, or this question about it, as a person does in the room."""
+    write_review(trial.work.path, {trial.stage.name: iter(trial.decisions.values())}, sample=0, seed=0)
+    decision = trial.decisions[case]
+    assert decision.verdict == "undecided" and reason in ("", decision.reason), decision
+    assert answer_row(trial.work.path, decision.question, Answer(ruling=ruling, value=value), who="cora")
+    assert (trial.work.path / SHEET).is_file()

@@ -13,13 +13,14 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from medthink.cli.command import LazyGroup
 from medthink.cli.output import console, print_json, print_line, print_table
-from medthink.core.errors import PartlyFailed, UsageError
+from medthink.core.errors import DataError, PartlyFailed, UsageError
 from medthink.core.numbers import as_percent
 
 if TYPE_CHECKING:
     from medthink.curate.build import Watch
     from medthink.curate.plan import StageSummary
-    from medthink.curate.review import StageErrors
+    from medthink.curate.review import OddCell
+    from medthink.curate.rulings import StageErrors
 
 
 class _StageGroup(LazyGroup):
@@ -93,11 +94,15 @@ def curate_build(plan: Path, as_json: bool) -> None:
         raise
     if as_json:
         told = {"stages": to_builtins(end.stages), "waiting": end.waiting, "errors": to_builtins(end.errors)}
+        told |= {"odd": [one._asdict() for one in end.odd]}
         print_json(told | {"work": str(end.work), "unfinished": end.unfinished})
     else:
         show_stages(end.stages)
         show_errors(end.errors)
         print_line(f"{end.waiting:,} cases wait for a person: {end.work / 'review.csv'}")
+    odd = odd_cells(end.odd, read.work)
+    for one in odd:
+        print_line(str(one), stderr=True)
     if end.stopped_by is not None:
         raise end.stopped_by
     if end.unfinished:
@@ -105,6 +110,7 @@ def curate_build(plan: Path, as_json: bool) -> None:
             f"{end.unfinished:,} cases are undecided because calls failed",
             remedy="run the same command again to retry them",
         )
+    refuse_odd(odd)
 
 
 @click.command("review")
@@ -126,20 +132,25 @@ def curate_review(work: Path, sample: int, seed: int, as_json: bool) -> None:
     """
     from medthink.curate.decision import read_decisions
     from medthink.curate.plan import WorkFolder
-    from medthink.curate.review import HumanDecisions, write_review
+    from medthink.curate.review import read_rulings, write_review
 
     folder = WorkFolder(work)
     summaries = folder.read_summaries()
     if not summaries:
         raise UsageError(f"{work} holds no build", remedy="run medthink curate build PLAN.toml first")
-    rulings = HumanDecisions.read(folder.review)
+    rulings = read_rulings(work)
     logs = {name: read_decisions(folder.decision_file(name)) for name, one in summaries.items() if one.counts.seen}
-    waiting = write_review(folder.review, logs, sample=sample, seed=seed, rulings=rulings)
+    sheet = write_review(work, logs, sample=sample, seed=seed)
     if as_json:
-        print_json({"waiting": waiting, "errors": to_builtins(rulings.errors()), "sheet": str(folder.review)})
-        return
-    print_line(f"{waiting:,} cases wait for a person: {folder.review}")
-    show_errors(rulings.errors())
+        told = {"waiting": sheet.waiting, "errors": to_builtins(rulings.errors()), "sheet": str(folder.review)}
+        print_json(told | {"odd": [one._asdict() for one in sheet.odd]})
+    else:
+        print_line(f"{sheet.waiting:,} cases wait for a person: {folder.review}")
+        show_errors(rulings.errors())
+    odd = odd_cells(sheet.odd, work)
+    for one in odd:
+        print_line(str(one), stderr=True)
+    refuse_odd(odd)
 
 
 def stage_command(name: str) -> click.Command:
@@ -186,7 +197,7 @@ def _help(name: str) -> str:
 def _carry_out(name: str, cases: Path | None, *, work: Path, seed: int, as_json: bool, fields: dict[str, Any]) -> None:
     from medthink.curate.build import open_stage, run_stage_once
     from medthink.curate.plan import WorkFolder
-    from medthink.curate.review import HumanDecisions
+    from medthink.curate.review import read_rulings
     from medthink.curate.stage import STAGES, read_stage_settings
 
     settings = read_stage_settings(name, {key: value for key, value in fields.items() if value not in (None, ())})
@@ -194,7 +205,7 @@ def _carry_out(name: str, cases: Path | None, *, work: Path, seed: int, as_json:
     stage = open_stage(name, settings, work=folder, source=cases, plan_folder=Path(), seed=seed)
     before = folder.read_summaries()
     with shown_stages() as watch:
-        summary, stopped_by = run_stage_once(stage, folder, HumanDecisions.read(folder.review), before.get(name), watch)
+        summary, stopped_by = run_stage_once(stage, folder, read_rulings(work), before.get(name), watch)
     done = before | {name: summary}
     folder.write_summaries({stage: done[stage] for stage in STAGES if stage in done})
     if as_json:
@@ -285,3 +296,19 @@ def show_errors(errors: "Sequence[StageErrors]") -> None:
             f"{one.stage}: {one.wrong} of {one.checked} checked decisions were wrong;"
             f" the error rate is at most {as_percent(one.bound)} (95 %)"
         )
+
+
+def odd_cells(cells: "Sequence[OddCell]", work: Path) -> list[DataError]:
+    """An error for each cell of the review sheet that cannot be used."""
+    sheet = work / "review.csv"
+    return [
+        DataError(f"case {one.case}: {one.problem}", file=sheet, row=one.row, field=one.column, remedy=one.remedy)
+        for one in cells
+    ]
+
+
+def refuse_odd(odd: "Sequence[DataError]") -> None:
+    """DataError if there is any; each was printed already."""
+    if odd:
+        count = "1 answer" if len(odd) == 1 else f"{len(odd):,} answers"
+        raise DataError(f"{count} on the review sheet cannot be used", file=odd[0].file, remedy="correct these cells")

@@ -11,18 +11,19 @@ plan, the decision log, the counts, the review sheet, the funnel and the data ca
         name = "timeline"
         settings_type = TimelineSettings
 
-        async def decide(self, draft: Draft, ask: StageAsk | None) -> StageResult:
+        async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:
             quotes = find_events(draft)                     # evidence: `Quote`s, verified before they are written
             if ask is not None and quotes:
                 prompt = curate_prompt("timeline", draft.id, data={…}, form={"events": list_of(TEXT)}, by_rules={…})
                 reply = await ask(prompt, TimelineForm, draft.id)          # Unanswered: leave it; the case is undecided
-            return keep(draft.with_reference(is_longitudinal=True, …), reason="two-events", evidence=quotes)
+            return pass_case(draft.with_reference(is_longitudinal=True, …), reason="two-events", evidence=quotes)
 
 STAGE = TimelineStage
 
 - Settings are flags and fields of a plan alike; their help is the `Meta` description. Paths go through `context.path`.
-- `decide` ends in `keep`, `drop` or `leave_open`. What changed is found by comparing; the stage does not list it.
-  A case left open leaves the build until the call is made again or a person rules on it (`agree` takes their value).
+- `decide` ends in `pass_case` or `drop_case`. What changed is found by comparing; the stage does not list it.
+  What a person must decide is a question: `rulings.settle(hold_case(…))` goes on where it was answered, and `value_of`
+  reads the value they gave. A case with an open question leaves the build until someone answers.
 - Where a decision needs all cases (how frequent a word is), `survey` goes through them once, keeping little of each.
 - A stage without its model lists in `not_covered` what it did not look for. It never says "clean".
 - The text of a prompt is in `prompts/NAME.md`; data is fenced; the reply's form is a `ReplyForm`.

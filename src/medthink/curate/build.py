@@ -29,12 +29,12 @@ from medthink.curate.decision import (
     changes_between,
     drop_case,
     hold_case,
-    pass_case,
     read_decisions,
 )
 from medthink.curate.draft import Draft, read_drafts
 from medthink.curate.plan import SUMMARY_FILE, CurationPlan, StageSummary, WorkFolder
-from medthink.curate.review import HumanDecision, HumanDecisions, StageErrors, write_review
+from medthink.curate.review import OddCell, read_rulings, write_review
+from medthink.curate.rulings import CaseRulings, Held, RuledOut, Rulings, StageErrors
 from medthink.curate.stage import ModelSettings, Stage, StageContext, StageSettings, stage_type
 from medthink.models.request import ModelError
 from medthink.runs.batches.queue import FOLDER
@@ -59,7 +59,7 @@ class StageRunResult(NamedTuple):
 
 
 def run_stage(
-    stage: Stage[Any], work: WorkFolder, rulings: HumanDecisions, progress: StageProgress | None = None
+    stage: Stage[Any], work: WorkFolder, rulings: Rulings, progress: StageProgress | None = None
 ) -> StageRunResult:
     """Survey, decide, write, finish."""
     claim_folder(work.path, SUMMARY_FILE, holds_more=True)
@@ -74,9 +74,7 @@ def _read_kept(work: WorkFolder, stage: str, counts: StageCounts) -> Iterator[Dr
     return read_drafts(work.case_file(stage)) if counts.passed else iter(())
 
 
-async def _decide_all(
-    stage: Stage[Any], work: WorkFolder, rulings: HumanDecisions, progress: StageProgress
-) -> StageRunResult:
+async def _decide_all(stage: Stage[Any], work: WorkFolder, rulings: Rulings, progress: StageProgress) -> StageRunResult:
     """Decide on every case, with batches in pass after pass; each writes the files anew, and the last one counts."""
     ends: list[StageRunResult] = []
 
@@ -93,7 +91,7 @@ async def _decide_all(
 
 
 async def _make_pass(
-    stage: Stage[Any], work: WorkFolder, rulings: HumanDecisions, progress: StageProgress, ask: StageModel | None
+    stage: Stage[Any], work: WorkFolder, rulings: Rulings, progress: StageProgress, ask: StageModel | None
 ) -> StageRunResult:
     tally, stops = Tally(), list[MedThinkError]()
     with open_for_writing(work.case_file(stage.name)) as cases, open_for_writing(work.decision_file(stage.name)) as log:
@@ -115,7 +113,7 @@ def _is_from_elsewhere(stage: Stage[Any]) -> bool:
 
 
 async def _results(
-    stage: Stage[Any], ask: StageModel | None, rulings: HumanDecisions, stops: list[MedThinkError]
+    stage: Stage[Any], ask: StageModel | None, rulings: Rulings, stops: list[MedThinkError]
 ) -> AsyncIterator[tuple[Draft, StageResult]]:
     """Every draft with its result, in the order of the drafts, with a bounded number in progress."""
     ahead = 1 if ask is None else 2 * ask.desk.answerer.concurrency
@@ -135,29 +133,38 @@ async def _results(
 
 
 async def _decide(
-    stage: Stage[Any], draft: Draft, ask: StageModel | None, rulings: HumanDecisions, stops: list[MedThinkError]
+    stage: Stage[Any], draft: Draft, ask: StageModel | None, rulings: Rulings, stops: list[MedThinkError]
 ) -> StageResult:
-    """A person's ruling if there is one, else the stage's decision; a call without an answer leaves the case open."""
-    ruling = rulings.find(stage.name, draft.id, _digest(draft))
-    if ruling is not None:
-        return _obey(stage, draft, ruling)
+    """The stage's decision, or its first question that no person has answered."""
+    answers = rulings.of_case(stage.name, draft.id, _digest(draft))
     try:
-        result = await stage.decide(draft, ask)
+        result = await _decide_or_hold(stage, draft, ask, answers, stops)
+    except Held as held:
+        return held.result
+    except RuledOut as out:
+        return drop_case("ruled-out", by="person", detail=out.note)
+    if not answers.used or result.draft is None:
+        return result
+    notes = "; ".join(answer.note for answer in answers.used if answer.note)
+    return msgspec.structs.replace(result, reason="ruled-in", by="person", detail=notes)
+
+
+async def _decide_or_hold(
+    stage: Stage[Any], draft: Draft, ask: StageModel | None, answers: CaseRulings, stops: list[MedThinkError]
+) -> StageResult:
+    """Where a call has no answer, a person may let the stage decide without the model."""
+    by = ask.by if ask else ""
+    try:
+        return await stage.decide(draft, ask, answers)
     except Deferred:
-        return hold_case(NOT_ASKED, by=ask.by if ask else "", detail="its call waits in a batch")
+        question = hold_case(NOT_ASKED, by=by, detail="its call waits in a batch")
     except Unanswered as stop:
-        return hold_case(CALL_FAILED, by=ask.by if ask else "", detail=f"{stop.state}: {stop.detail}")
+        question = hold_case(CALL_FAILED, by=by, detail=f"{stop.state}: {stop.detail}")
     except (BudgetReached, ModelError) as stop:
         stops.append(stop)
-        return hold_case(NOT_ASKED, by=ask.by if ask else "", detail=stop.problem)
-    return result
-
-
-def _obey(stage: Stage[Any], draft: Draft, ruling: HumanDecision) -> StageResult:
-    by = "person"
-    if ruling.verdict == "out":
-        return drop_case("ruled-out", by=by, detail=ruling.note)
-    return pass_case(stage.agree(draft, ruling.value), reason="ruled-in", by=by, detail=ruling.note)
+        question = hold_case(NOT_ASKED, by=by, detail=stop.problem)
+    answers.settle(question)
+    return await stage.decide(draft, None, answers)
 
 
 def _record(stage: Stage[Any], draft: Draft, result: StageResult) -> Decision:
@@ -176,6 +183,9 @@ def _record(stage: Stage[Any], draft: Draft, result: StageResult) -> Decision:
         evidence=result.evidence,
         changes=changes,
         seen=_digest(draft),
+        question=result.question,
+        odd=result.odd,
+        remedy=result.remedy,
     )
 
 
@@ -244,12 +254,16 @@ Watch = Callable[[str], StageProgress]
 
 
 class BuildResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How a build ended: its stages, cases waiting for a person, the results of people's checks, what stopped it."""
+    """How a build ended: its stages, cases waiting for a person, the results of people's checks, what stopped it.
+
+    `odd` are the cells of the review sheet that could not be used.
+    """
 
     work: Path
     stages: tuple[StageSummary, ...]
     waiting: int
     errors: tuple[StageErrors, ...]
+    odd: tuple[OddCell, ...]
     stopped_by: MedThinkError | None
 
     @property
@@ -261,7 +275,7 @@ class BuildResult(msgspec.Struct, frozen=True, kw_only=True):
 def build(plan: CurationPlan, watch: Watch | None = None) -> BuildResult:
     """Carry out a plan, or continue where it stopped."""
     work = WorkFolder(plan.work)
-    rulings = HumanDecisions.read(work.review)
+    rulings = read_rulings(work.path)
     before, done = work.read_summaries(), dict[str, StageSummary]()
     source: Path | None = None
     stopped_by: MedThinkError | None = None
@@ -276,12 +290,13 @@ def build(plan: CurationPlan, watch: Watch | None = None) -> BuildResult:
         if stopped_by is not None:
             break
     logs = {name: read_decisions(work.decision_file(name)) for name in done if done[name].counts.seen}
-    waiting = write_review(work.review, logs, sample=plan.review_sample, seed=plan.seed, rulings=rulings)
+    sheet = write_review(work.path, logs, sample=plan.review_sample, seed=plan.seed)
     return BuildResult(
         work=plan.work,
         stages=tuple(done.values()),
-        waiting=waiting,
+        waiting=sheet.waiting,
         errors=tuple(rulings.errors()),
+        odd=sheet.odd,
         stopped_by=stopped_by,
     )
 
@@ -295,12 +310,12 @@ def open_stage(
 
 
 def run_stage_once(
-    stage: Stage[Any], work: WorkFolder, rulings: HumanDecisions, before: StageSummary | None, watch: Watch | None
+    stage: Stage[Any], work: WorkFolder, rulings: Rulings, before: StageSummary | None, watch: Watch | None
 ) -> tuple[StageSummary, MedThinkError | None]:
     """Run a stage, unless it was already run on the same input and nothing is unfinished."""
     key = _key(stage, rulings)
     is_done = before is not None and not before.counts.unfinished and not before.stopped_by
-    if before is not None and is_done and before.key == key and _is_whole(stage.name, work):
+    if before is not None and is_done and before.key == key and _is_whole(stage, work):
         return before, None
     end = run_stage(stage, work, rulings, watch(stage.name) if watch else None)
     summary = StageSummary(
@@ -315,11 +330,12 @@ def run_stage_once(
     return summary, end.stopped_by
 
 
-def _is_whole(name: str, work: WorkFolder) -> bool:
-    return work.case_file(name).is_file() and work.decision_file(name).is_file()
+def _is_whole(stage: Stage[Any], work: WorkFolder) -> bool:
+    files = (work.case_file(stage.name), work.decision_file(stage.name))
+    return all(file.is_file() for file in files) and stage.is_written()
 
 
-def _key(stage: Stage[Any], rulings: HumanDecisions) -> str:
+def _key(stage: Stage[Any], rulings: Rulings) -> str:
     source = stage.context.source
     return digest_value(
         {

@@ -10,7 +10,7 @@ from medthink.cases.statistics_figure import COLOURS, INK, STYLE, save_figure
 from medthink.core.markup import one_line
 from medthink.core.numbers import as_percent
 from medthink.curate.plan import StageSummary
-from medthink.curate.review import StageErrors
+from medthink.curate.rulings import StageErrors
 
 
 class CardFacts(msgspec.Struct, frozen=True, kw_only=True):

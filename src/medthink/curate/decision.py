@@ -42,6 +42,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `reason` is a short code used for counting, `by` the rule, model or person, `detail` what a person needs to
     know, `proposal` what the stage would do if a person agreed. `seen` is the digest of the case as the stage saw it.
+    An undecided case has the id of its `question`; `odd` says why a person's answer to it cannot be used.
     """
 
     case: int
@@ -54,6 +55,9 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     evidence: tuple[Quote, ...] = ()
     changes: tuple[FieldChange, ...] = ()
     seen: str = ""
+    question: str = ""
+    odd: str = ""
+    remedy: str = ""
 
 
 class StageResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +70,9 @@ class StageResult(msgspec.Struct, frozen=True, kw_only=True):
     detail: str = ""
     proposal: str = ""
     evidence: tuple[Quote, ...] = ()
+    question: str = ""
+    odd: str = ""
+    remedy: str = ""
 
 
 def pass_case(
@@ -83,7 +90,7 @@ def drop_case(reason: str, *, by: str = "rule", detail: str = "", evidence: Iter
 def hold_case(
     reason: str, *, by: str = "rule", detail: str = "", proposal: str = "", evidence: Iterable[Quote] = ()
 ) -> StageResult:
-    """Hold the case until someone decides."""
+    """The question that holds the case until someone answers it: `rulings.settle` goes on where someone did."""
     return StageResult(
         draft=None, is_undecided=True, reason=reason, by=by, detail=detail, proposal=proposal, evidence=tuple(evidence)
     )

@@ -1,8 +1,9 @@
 """The review sheet: every undecided case, and a seeded sample of what was decided automatically, for a person.
 
-The sheet is filled in in place: `ruling` (in or out) and, where the stage proposes a value, `value` for undecided
-cases; `is_right` (yes or no) for sampled ones. The next build reads it, applies the rulings, and keeps every completed
-row. A ruling applies to the case as it was then: if the case has changed since, it is asked again.
+The sheet is a view of the journal (`rulings.py`), as a file for spreadsheets: people fill in `ruling` (in or out) and,
+where the stage proposes a value, `value` for undecided cases; `is_right` (yes or no) for sampled ones. Whenever it is
+read, what was filled in since goes into the journal, also during a build; only what a person changed counts, so a copy
+that was saved late erases nothing. Then it is written again.
 """
 
 import csv
@@ -10,209 +11,196 @@ import heapq
 import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
+from medthink.core.clock import now_utc
 from medthink.core.digest import seed_from
 from medthink.core.errors import DataError, suggest
 from medthink.core.files import write_atomic
 from medthink.core.markup import one_line
 from medthink.core.tables import escape_formula, read_raw, unescape_formula
 from medthink.curate.decision import Decision
-from medthink.runs.ledger.lock import lock_run
-from medthink.stats.intervals import exact_upper_bound
+from medthink.curate.rulings import (
+    CHECKS,
+    JOURNAL,
+    RULINGS,
+    SAMPLE,
+    UNDECIDED,
+    Answer,
+    JournalEntry,
+    ReviewRow,
+    Rulings,
+    append_to_journal,
+    check_id,
+    hold_turn,
+    read_journal,
+)
 
-COLUMNS = (
-    "stage", "case", "asked", "verdict", "reason", "by", "detail", "proposal", "evidence", "change", "seen",
-    "ruling", "value", "is_right", "note",
-)  # fmt: skip
-_FILLED = ("ruling", "value", "is_right", "note")
-_UNDECIDED, _SAMPLE = "decide", "check"
+SHEET = "review.csv"
+_FILLED = Answer.__struct_fields__
+COLUMNS = (*(name for name in ReviewRow.__struct_fields__ if name not in ("answer", "entry")), *_FILLED, "entry")
 _LONGEST = 400
+_BY_SHEET = "the sheet"
 
 
-class HumanDecision(NamedTuple):
-    """A person's ruling on an undecided case."""
+class OddCell(NamedTuple):
+    """A cell of the sheet that cannot be used."""
 
-    verdict: Literal["in", "out"]
-    value: str
-    note: str
-
-
-class StageErrors(msgspec.Struct, frozen=True, kw_only=True):
-    """How many automatic decisions of a stage people checked, how many were wrong, and the bound on the error rate."""
-
-    stage: str
-    checked: int
-    wrong: int
-    bound: float
-
-
-class HumanDecisions:
-    """The rows of a review sheet, by stage, case and what the stage saw."""
-
-    def __init__(self, rows: Iterable[dict[str, str]] = ()) -> None:
-        self._rows = {(row["stage"], row["case"], row["seen"]): row for row in rows}
-
-    @classmethod
-    def read(cls, path: Path) -> "HumanDecisions":
-        """The sheet at this path, or an empty one."""
-        return cls(_read_sheet(path)) if path.exists() else cls()
-
-    def find(self, stage: str, case: int, seen: str) -> HumanDecision | None:
-        """The ruling on exactly this state of a case."""
-        row = self._rows.get((stage, str(case), seen))
-        if row is None or not row["ruling"]:
-            return None
-        return HumanDecision("in" if row["ruling"] == "in" else "out", row["value"], row["note"])
-
-    def of_stage(self, stage: str) -> list[list[str]]:
-        """Every ruling on a stage, as plain data."""
-        return sorted(
-            [*key, row["ruling"], row["value"]] for key, row in self._rows.items() if key[0] == stage and row["ruling"]
-        )
-
-    def filled(self) -> dict[tuple[str, str, str], dict[str, str]]:
-        """The completed rows."""
-        return {key: row for key, row in self._rows.items() if any(row[name] for name in _FILLED)}
-
-    def errors(self) -> list[StageErrors]:
-        """The result of the checks of each stage, with an exact 95 % bound on its error rate."""
-        checked = [row for row in self._rows.values() if row["is_right"]]
-        found = []
-        for stage in dict.fromkeys(row["stage"] for row in checked):
-            answers = [row["is_right"] for row in checked if row["stage"] == stage]
-            wrong = answers.count("no")
-            bound = exact_upper_bound(wrong, len(answers))
-            found.append(StageErrors(stage=stage, checked=len(answers), wrong=wrong, bound=bound))
-        return found
-
-
-class ReviewRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One row of a sheet: the question about a case, the grounds, and a person's answer."""
-
-    stage: str
+    row: int
     case: str
-    seen: str
-    asked: str
-    verdict: str
-    reason: str
-    by: str
-    detail: str
-    proposal: str
-    evidence: str
-    change: str
-    ruling: str = ""
-    value: str = ""
-    is_right: str = ""
-    note: str = ""
-
-    @property
-    def is_undecided(self) -> bool:
-        """Whether a ruling is needed; otherwise the question is whether the automatic decision is right."""
-        return self.asked == _UNDECIDED
-
-    @property
-    def is_answered(self) -> bool:
-        """Whether it has been answered."""
-        return bool(self.ruling if self.is_undecided else self.is_right)
+    column: str
+    problem: str
+    remedy: str
 
 
-def read_rows(path: Path) -> list[ReviewRow]:
-    """The rows of a sheet, undecided cases first."""
-    return [msgspec.convert(row, ReviewRow) for row in _read_sheet(path)]
+class SheetState(NamedTuple):
+    """How many cases wait for a ruling, and which cells cannot be used."""
+
+    waiting: int
+    odd: tuple[OddCell, ...]
 
 
-def answer_row(path: Path, key: tuple[str, str, str], answer: dict[str, str]) -> bool:
-    """Fill in one row (stage, case, what the stage saw) of a sheet; False if the row no longer exists.
+def read_rulings(work: Path) -> Rulings:
+    """What people decided so far in a work folder, the sheet included."""
+    if not any((work / name).exists() for name in (SHEET, JOURNAL)):
+        return Rulings()
+    with hold_turn(work):
+        return Rulings(_take_in(work)[1])
 
-    The work folder is locked meanwhile, so several people and a build cannot overwrite each other.
-    """
-    strange = set(answer) - set(_FILLED)
-    if strange:
-        raise ValueError(f"no column to fill in: {', '.join(sorted(strange))}")
-    with lock_run(path.parent):
-        rows = list(_read_sheet(path))
-        found = [row for row in rows if _key(row) == key]
-        for row in found:
-            row |= {name: text.strip() for name, text in answer.items()}
-        if found:
-            write_atomic(path, [_encode(rows)])
+
+def read_rows(work: Path) -> list[ReviewRow]:
+    """The rows of the sheet with every answer so far, undecided cases first."""
+    with hold_turn(work):
+        return _take_in(work)[0]
+
+
+def answer_row(work: Path, question: str, answer: Answer, *, who: str) -> bool:
+    """Answer one question of the sheet; False if it is not asked any more."""
+    with hold_turn(work):
+        rows, journal = _take_in(work)
+        found = [replace(row, answer=answer) for row in rows if row.question == question]
+        given = [JournalEntry(at=now_utc(), who=who, row=row) for row in found]
+        append_to_journal(work, given)
+        _write(work, _answered(rows, [*journal, *given]))
     return bool(found)
 
 
-def write_review(
-    path: Path, logs: dict[str, Iterator[Decision]], *, sample: int, seed: int, rulings: HumanDecisions
-) -> int:
-    """Write the sheet, keeping what is filled in; returns how many cases wait for a ruling."""
-    filled = rulings.filled()
-    rows: dict[tuple[str, str, str], dict[str, str]] = {}
-    for decisions in logs.values():
-        for row in _rows_of_stage(decisions, sample, seed):
-            rows[_key(row)] = row
-    for key, row in filled.items():
-        rows[key] = rows.get(key, row) | {name: row[name] for name in _FILLED}
-    ordered = sorted(rows.values(), key=lambda row: row["asked"] != _UNDECIDED)
-    write_atomic(path, [_encode(ordered)])
-    return sum(row["asked"] == _UNDECIDED and not row["ruling"] for row in ordered)
+def write_review(work: Path, logs: dict[str, Iterator[Decision]], *, sample: int, seed: int) -> SheetState:
+    """Write the sheet of these decisions, with every answer so far."""
+    decisions = [one for log in logs.values() for one in _asked(log, sample, seed)]
+    asked = {row.question: row for row in map(_row, decisions)}
+    with hold_turn(work):
+        journal = _take_in(work)[1]
+        answered = {entry.row.question: entry.row for entry in journal}
+        earlier = [row for key, row in answered.items() if key not in asked and row.answer != Answer()]
+        rows = _answered(sorted([*asked.values(), *earlier], key=lambda row: not row.is_undecided), journal)
+        _write(work, rows)
+    odd = {one.question: one for one in decisions if one.odd}
+    cells = [cell for number, row in enumerate(rows, start=2) for cell in _odd_cells(number, row, odd)]
+    waiting = sum(row.is_undecided and (not row.is_answered or row.question in odd) for row in rows)
+    return SheetState(waiting, tuple(cells))
 
 
-def _rows_of_stage(decisions: Iterator[Decision], sample: int, seed: int) -> Iterator[dict[str, str]]:
+def _odd_cells(number: int, row: ReviewRow, odd: dict[str, Decision]) -> Iterator[OddCell]:
+    column, words = ("ruling", RULINGS) if row.is_undecided else ("is_right", CHECKS)
+    text = str(getattr(row.answer, column))
+    if text and text not in words:
+        remedy = suggest(text, words, f"write {' or '.join(words)}")
+        yield OddCell(number, row.case, column, f"{text!r} is not a valid answer", remedy)
+    if row.is_undecided and row.answer.value and not row.answer.ruling:
+        yield OddCell(number, row.case, "ruling", "a value without a ruling", "write in, or out")
+    if row.question in odd:
+        decision = odd[row.question]
+        yield OddCell(number, row.case, "value", decision.odd, decision.remedy)
+
+
+def _take_in(work: Path) -> tuple[list[ReviewRow], list[JournalEntry]]:
+    """Put what was filled in since the sheet was written into the journal; the rows with all answers, the journal."""
+    journal = read_journal(work)
+    rows = list(_read_sheet(work / SHEET)) if (work / SHEET).exists() else []
+    by_sheet = {entry.row.question: number for number, entry in enumerate(journal, 1) if entry.who == _BY_SHEET}
+    found = []
+    for row in rows:
+        # What the row showed, or what was taken from the sheet since: anything else was typed by a person.
+        base = max(row.entry, by_sheet.get(row.question, 0))
+        shown = journal[base - 1].row.answer if 0 < base <= len(journal) else Answer()
+        is_stale_blank = row.answer == Answer() and row.entry == 0
+        if row.answer != shown and not is_stale_blank:
+            found.append(JournalEntry(at=now_utc(), who=_BY_SHEET, row=row))
+    append_to_journal(work, found)
+    journal += found
+    rows = _answered(rows, journal)
+    if found:
+        _write(work, rows)
+    return rows, journal
+
+
+def _answered(rows: Iterable[ReviewRow], journal: list[JournalEntry]) -> list[ReviewRow]:
+    """The rows, each with the latest answer to its question."""
+    latest = {entry.row.question: (number, entry.row.answer) for number, entry in enumerate(journal, start=1)}
+    answers = ((row, *latest.get(row.question, (0, Answer()))) for row in rows)
+    return [replace(row, answer=answer, entry=number) for row, number, answer in answers]
+
+
+def _write(work: Path, rows: Iterable[ReviewRow]) -> None:
+    write_atomic(work / SHEET, [_encode(rows)])
+
+
+def _asked(decisions: Iterator[Decision], sample: int, seed: int) -> Iterator[Decision]:
+    """The undecided ones, and a sample of those that no person made."""
     lots: list[tuple[int, int, Decision]] = []
     for decision in decisions:
         if decision.verdict == "undecided":
-            yield _row(decision, _UNDECIDED)
+            yield decision
         elif decision.by != "person":
             lot = seed_from("review", seed, decision.stage, decision.case)
             # The lowest digests: the same cases are drawn however many others there are.
             heapq.heappush(lots, (-lot, decision.case, decision))
             if len(lots) > sample:
                 heapq.heappop(lots)
-    yield from (_row(decision, _SAMPLE) for _, _, decision in sorted(lots, key=lambda lot: lot[1]))
+    yield from (decision for _, _, decision in sorted(lots, key=lambda lot: lot[1]))
 
 
-def _row(decision: Decision, asked: str) -> dict[str, str]:
+def _row(decision: Decision) -> ReviewRow:
     changes = (f"{one.field}: {one.before!r} → {one.after!r}" for one in decision.changes)
-    return {
-        "stage": decision.stage,
-        "case": str(decision.case),
-        "asked": asked,
-        "verdict": decision.verdict,
-        "reason": decision.reason,
-        "by": decision.by,
-        "detail": one_line(decision.detail, _LONGEST),
-        "proposal": decision.proposal,
-        "evidence": one_line(" | ".join(f"{one.field}: {one.text}" for one in decision.evidence), _LONGEST),
-        "change": one_line(" | ".join(changes), _LONGEST),
-        "seen": decision.seen,
-    } | dict.fromkeys(_FILLED, "")
+    is_undecided = decision.verdict == "undecided"
+    return ReviewRow(
+        question=decision.question if is_undecided else check_id(decision),
+        stage=decision.stage,
+        case=str(decision.case),
+        asked=UNDECIDED if is_undecided else SAMPLE,
+        verdict=decision.verdict,
+        reason=decision.reason,
+        by=decision.by,
+        detail=one_line(decision.detail, _LONGEST),
+        proposal=decision.proposal,
+        evidence=one_line(" | ".join(f"{one.field}: {one.text}" for one in decision.evidence), _LONGEST),
+        change=one_line(" | ".join(changes), _LONGEST),
+    )
 
 
-def _key(row: dict[str, str]) -> tuple[str, str, str]:
-    return row["stage"], row["case"], row["seen"]
-
-
-def _encode(rows: Iterable[dict[str, str]]) -> bytes:
+def _encode(rows: Iterable[ReviewRow]) -> bytes:
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows({name: escape_formula(value) for name, value in row.items()} for row in rows)
+    for row in rows:
+        plain = msgspec.to_builtins(row)
+        cells = plain | plain.pop("answer") | {"entry": str(row.entry or "")}
+        writer.writerow({name: escape_formula(cells[name]) for name in COLUMNS})
     # With a byte-order mark, which spreadsheets need to see that it is UTF-8.
     return text.getvalue().encode("utf-8-sig")
 
 
-def _read_sheet(path: Path) -> Iterator[dict[str, str]]:
-    for number, row in read_raw(path):
+def _read_sheet(path: Path) -> Iterator[ReviewRow]:
+    for _, row in read_raw(path):
         missing = [name for name in COLUMNS if name not in row]
         if missing:
             raise DataError(f"columns are missing: {', '.join(missing)}", file=path, remedy="keep the sheet's columns")
-        plain = {name: unescape_formula(row[name]).strip() for name in COLUMNS}
-        for name, words in (("ruling", ("in", "out")), ("is_right", ("yes", "no"))):
-            plain[name] = plain[name].lower()
-            if plain[name] not in ("", *words):
-                remedy = suggest(plain[name], words, f"write {' or '.join(words)}")
-                raise DataError(
-                    f"{plain[name]!r} is not a valid answer", file=path, row=number, field=name, remedy=remedy
-                )
-        yield plain
+        cells = {name: unescape_formula(row[name]).strip() for name in COLUMNS}
+        entry = cells.pop("entry")
+        filled = {name: cells.pop(name) for name in _FILLED}
+        answer = Answer(**filled | {name: filled[name].lower() for name in ("ruling", "is_right")})
+        yield ReviewRow(**cells, answer=answer, entry=int(entry) if entry.isdecimal() and entry.isascii() else 0)

@@ -12,6 +12,7 @@ from medthink.core.errors import MedThinkError, UsageError, suggest
 from medthink.curate.ask import StageModel, prompts_version
 from medthink.curate.decision import StageResult
 from medthink.curate.draft import Draft, read_drafts
+from medthink.curate.rulings import CaseRulings
 from medthink.models.request import EXAMPLE_SCHEMA, Effort, Request, TextPart
 from medthink.runs.manifest import CallTerms
 from medthink.workflow.forms import RULES
@@ -123,16 +124,17 @@ class Stage(Generic[Settings]):
     def begin_pass(self) -> None:
         """Forget what was asked in an earlier pass over the cases: with batches there are several."""
 
-    async def decide(self, draft: Draft, ask: StageModel | None) -> StageResult:
-        """Keep, change or drop the draft, or leave it open; `ask` is there when the settings name a model.
+    async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:
+        """Keep, change or drop the draft; `ask` is there when the settings name a model.
 
-        A call without an answer raises `Unanswered`, which must not be caught: the case is then undecided.
+        A question for a person goes through `rulings`, which goes on where it was answered. A question that was not,
+        and a call without an answer (`Unanswered`), raise what must not be caught: the case is then undecided.
         """
         raise NotImplementedError
 
-    def agree(self, draft: Draft, ruling: str) -> Draft:  # noqa: ARG002
-        """The draft after a person kept it; `ruling` is the value they chose where the stage proposes one."""
-        return draft
+    def is_written(self) -> bool:
+        """Whether what the stage wrote besides its cases and its log is still there."""
+        return True
 
     def finish(self, drafts: Drafts) -> None:
         """Process the cases kept once all are decided, for example to write them out."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from drafts import draft, try_stage
+from drafts import draft, rule, try_stage
 from judge_server import JudgeServer
 from medthink.curate.stages.discussion import dropped_names, read_sentences, without_sentences
 from medthink.workflow.sentences import split_sentences
@@ -96,8 +96,14 @@ class TestStage:
         trial = try_stage("discussion", tmp_path, [case(text=text)])
         assert (trial.decisions[1].verdict, trial.decisions[1].reason) == ("undecided", "much-removed")
         assert trial.kept == {}
-        assert trial.stage.agree(case(text=text), "").case.reference.discussion == "Lipoma is common."
-        assert trial.stage.agree(case(text=text), "keep").case.reference.discussion == text
+        for value, left in {"": "Lipoma is common.", "prune": "Lipoma is common.", "keep": text, "keeep": None}.items():
+            folder = tmp_path / (value or "nothing")
+            rule(try_stage("discussion", folder, [case(text=text)]), value=value)
+            again = try_stage("discussion", folder, [case(text=text)])
+            if left is None:
+                assert again.decisions[1].odd == "'keeep' is neither prune nor keep"
+            else:
+                assert again.kept[1].case.reference.discussion == left
 
     @pytest.mark.parametrize(
         ("cut", "detail"),

@@ -33,21 +33,21 @@ class ToyStage(Stage[ToySettings]):
     name = "toy"
     settings_type = ToySettings
 
-    async def decide(self, one, ask):
+    async def decide(self, one, ask, rulings):
         quote = find_quote(one, "CLINICAL_HISTORY", self.settings.word)
         if "FORGED" in one.case.question.history:
             return pass_case(one, evidence=[Quote("CLINICAL_HISTORY", 0, 4, "nope")])
         if quote is None:
             return drop_case("no-word")
         if ask is None:
-            return hold_case("unsure", proposal="maybe", evidence=[quote]) if "unsure" in one.gold else pass_case(one)
+            if "unsure" not in one.gold:
+                return pass_case(one)
+            question = hold_case("unsure", proposal="maybe", evidence=[quote])
+            return pass_case(one.with_mark("toy", rulings.value_of(question, lambda value: value or "agreed")))
         words = {"verdict": one_of(["fine"])}
         prompt = curate_prompt("toy", one.id, data={"n": one.id}, form=words, by_rules={"verdict": "fine"})
         reply = await ask(prompt, ToyForm, one.id)
         return pass_case(one.with_mark("toy", reply.verdict), by=ask.by, evidence=[quote])
-
-    def agree(self, one, ruling):
-        return one.with_mark("toy", ruling or "agreed")
 
     def not_covered(self):
         return () if self.settings.model else ("what a model would see",)

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from drafts import draft, try_stage
+from drafts import draft, rule, try_stage
 from judge_server import JudgeServer
 from medthink.cases.icd import icd_problems, is_category, labels_of, who_tree
-from medthink.core.errors import DataError
 from medthink.curate.stages.icd import (
     MOST,
     _entries,
@@ -167,12 +166,16 @@ class TestStage:
         assert again.end.counts.undecided == 0
 
     def test_a_person_may_name_a_category_and_nothing_else(self, tmp_path):
-        trial = try_stage("icd", tmp_path, [draft(1, diagnosis="Dancing something")])
-        agreed = trial.stage.agree(draft(1), "n50 - something")
-        assert agreed.case.reference.icd_category.startswith("N50 - ")
-        assert trial.stage.agree(draft(1), "") == draft(1)
-        with pytest.raises(DataError, match="not a category"):
-            trial.stage.agree(draft(1), "Cholera")
+        given = [draft(1, diagnosis="Dancing something")]
+        for number, (value, category) in enumerate({"n50 - something": "N50 - ", "": "", "Cholera": None}.items()):
+            folder = tmp_path / str(number)
+            rule(try_stage("icd", folder, given, uncoded="hold"), value=value)
+            again = try_stage("icd", folder, given, uncoded="hold")
+            if category is None:
+                assert "not a category" in again.decisions[1].odd
+            else:
+                assert again.kept[1].case.reference.icd_category.startswith(category)
+                assert bool(again.kept[1].case.reference.icd_category) == bool(category)
 
 
 SAMPLE = Path(__file__).resolve().parents[4] / "shared/data/eurorad_sample.csv"

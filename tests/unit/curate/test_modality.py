@@ -5,11 +5,10 @@ import json
 import pytest
 from msgspec.structs import replace
 
-from drafts import draft, try_stage
+from drafts import draft, rule, try_stage
 from judge_server import JudgeServer
 from medthink.cases.case import MODALITIES, Image, ImageReference
 from medthink.cases.images.stores import FolderImages
-from medthink.core.errors import DataError
 from medthink.curate.draft import Draft
 from medthink.curate.stages.modality import _table, modality_of, sub_modality_of
 from small_benchmark import picture
@@ -135,10 +134,27 @@ class TestStage:
         assert any(part["type"] == "image_url" for part in sent)  # it is shown the picture
 
     def test_a_person_names_one_for_all_or_one_for_each(self, tmp_path, make):
-        one = make(1, "Axial CT.", "A nodule.", "A cyst.")
-        stage = try_stage("modality", tmp_path, [one]).stage
-        assert modalities(stage.agree(one, "MRI")) == ["CT", "MRI", "MRI"]
-        assert modalities(stage.agree(one, "2=MRI; 3 = Ultrasound")) == ["CT", "MRI", "Ultrasound"]
-        for wrong in ("", "2=MRI", "2=MRI; 3=Scan", "scan"):
-            with pytest.raises(DataError, match="does not name the modality of each image"):
-                stage.agree(one, wrong)
+        one = make(1, "Axial CT.", "A nodule.", "A cyst.", "An MRI.")
+        told = {
+            "MRI": ["CT", "MRI", "MRI", "MRI"],
+            "2=CT; 3 = Ultrasound": ["CT", "CT", "Ultrasound", "MRI"],
+            "2=MRI": None, "2=MRI; 3=Scan": None, "scan": None, "2=MRI; 3=CT; 4=CT": None,
+        }  # fmt: skip
+        for number, (value, labels) in enumerate(told.items()):
+            rule(try_stage("modality", tmp_path / str(number), [one]), value=value)
+            again = try_stage("modality", tmp_path / str(number), [one])
+            if labels is None:
+                assert "does not name the modality of image slots 2, 3" in again.decisions[1].odd
+            else:
+                assert modalities(again.kept[1]) == labels
+
+    def test_a_ruling_leaves_the_slots_alone_that_a_model_settled(self, tmp_path, make):
+        def answer(nonce, data, outside):
+            return json.dumps({"call": nonce, "modality": "CT" if data["slot"] == 2 else "cannot tell"})
+
+        one = make(1, "An MRI.", "A nodule.", "A cyst.")
+        with JudgeServer(answer) as server:
+            settings = {"model": "server/m", "base_url": (server.url,), "siblings": False}
+            rule(try_stage("modality", tmp_path, [one], **settings), value="3=Ultrasound")
+            again = try_stage("modality", tmp_path, [one], **settings)
+        assert modalities(again.kept[1]) == ["MRI", "CT", "Ultrasound"]

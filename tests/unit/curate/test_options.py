@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from drafts import draft, try_stage
+from drafts import draft, rule, try_stage
 from judge_server import JudgeServer
 from medthink.core.errors import DataError
 from medthink.curate.stages.balance import (
@@ -128,9 +128,41 @@ def test_wrong_answers_of_runs_are_kept_as_hard_distractors(tmp_path):
 
 def test_a_ruling_takes_the_item_that_was_chosen(tmp_path):
     given = draft(1, diagnosis="Spinal tuberculosis", differential="Pott disease, A a, B b, C c, D d")
-    stage = try_stage("options", tmp_path, [given]).stage
-    assert stage.agree(given, "Pott disease").notes.candidates == ("Pott disease", "A a", "B b", "C c", "D d")
-    assert stage.agree(given, "").notes.candidates[0] == "Spinal tuberculosis"
+    for number, (value, chosen) in enumerate({"Pott disease": "Pott disease", "": "Spinal tuberculosis"}.items()):
+        rule(try_stage("options", tmp_path / str(number), [given]), reason="gold-missing", value=value)
+        kept = try_stage("options", tmp_path / str(number), [given]).kept[1]
+        assert kept.notes.candidates[0] == chosen
+        assert set(kept.notes.candidates) == {chosen, "Pott disease", "A a", "B b", "C c", "D d"}
+
+
+def test_agreeing_with_a_proposed_diagnosis_adds_no_second_right_one(tmp_path):
+    gold, listed = "Clear cell renal cell carcinoma", "Renal cell carcinoma, clear cell type"
+    given = draft(1, diagnosis=gold, differential=(listed, "A a", "B b", "C c", "D d"))
+    rule(try_stage("options", tmp_path, [given]), reason="gold-proposed")
+    kept = try_stage("options", tmp_path, [given]).kept[1]
+    assert kept.gold == listed and kept.notes.candidates == (listed, "A a", "B b", "C c", "D d")
+
+
+def test_a_name_that_is_not_in_the_list_is_no_ruling(tmp_path):
+    given = draft(1, diagnosis="Spinal tuberculosis", differential="Pott disease, A a, B b, C c, D d")
+    rule(try_stage("options", tmp_path, [given]), value="Pott diseases")
+    (one,) = try_stage("options", tmp_path, [given]).decisions.values()
+    assert one.verdict == "undecided" and one.odd == "'Pott diseases' is no name of the list"
+
+
+def test_letting_doubtful_distractors_in_brings_no_synonym_back(tmp_path):
+    def answer(nonce, data, outside):
+        said = {"Lipome": "same", "Fatty tumour": "parent", "Angiolipoma": "unsure"}
+        relations = [{"number": n["number"], "relation": said.get(n["name"], "different")} for n in data["names"]]
+        return json.dumps({"call": nonce, "relations": relations})
+
+    names = ("Lipoma", "Lipome", "Fatty tumour", "Angiolipoma", "A a", "B b", "C c", "D d")
+    given = draft(1, diagnosis="Lipoma", differential=names)
+    with JudgeServer(answer) as server:
+        settings = {"model": "server/m", "base_url": (server.url,)}
+        rule(try_stage("options", tmp_path, [given], **settings), reason="distractor-doubtful")
+        kept = try_stage("options", tmp_path, [given], **settings).kept[1]
+    assert kept.notes.candidates == ("Lipoma", "Angiolipoma", "A a", "B b", "C c", "D d")
 
 
 def test_aliases_are_made_once_and_only_the_verified_stay(tmp_path):

@@ -219,7 +219,7 @@ def test_a_benchmark_with_errors_is_written_and_declined(tmp_path):
         "export", read_stage_settings("export", {}), work=work, source=source, plan_folder=tmp_path, seed=0
     )
     from medthink.curate.build import run_stage
-    from medthink.curate.review import HumanDecisions
+    from medthink.curate.rulings import Rulings
 
-    end = run_stage(stage, work, HumanDecisions())
+    end = run_stage(stage, work, Rulings())
     assert "has errors" in str(end.stopped_by)

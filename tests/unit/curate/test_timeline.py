@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from drafts import draft, try_stage
+from drafts import draft, rule, try_stage
 from judge_server import JudgeServer
 from medthink.curate.stages.timeline import read_timeline
 
@@ -114,11 +114,22 @@ class TestStage:
         trial = try_stage("timeline", tmp_path, drafts, model="baseline/rules")
         assert trial.kept[1].case.reference.timepoint_count == 2
 
-    def test_a_person_counts(self, tmp_path):
-        stage = try_stage("timeline", tmp_path, [draft(1)]).stage
-        agreed = stage.agree(draft(1, findings=TWICE["interval"]), "3").case.reference
-        assert (agreed.timepoint_count, agreed.interval_text, agreed.is_longitudinal) == (3, "Six months", True)
-        assert stage.agree(draft(1), "").case.reference.timepoint_count == 1
+    @pytest.mark.parametrize(("value", "count"), [("3", 3), ("", 1), ("two", None), ("²", None), ("0", None)])
+    def test_a_person_counts_in_whole_numbers(self, tmp_path, value, count):
+        def answer(nonce, data, outside):
+            return json.dumps({"call": nonce, "events": [{"quote": data["texts"][0], "when": ""}], "interval": ""})
+
+        given = [draft(1, findings=TWICE["interval"])]
+        with JudgeServer(answer) as server:
+            settings = {"model": "server/m", "base_url": (server.url,)}
+            rule(try_stage("timeline", tmp_path, given, **settings), reason="one-event", value=value)
+            trial = try_stage("timeline", tmp_path, given, **settings)
+        if count is None:
+            assert trial.decisions[1].odd == f"{value!r} is not a number of time points"
+            return
+        reference = trial.kept[1].case.reference
+        assert (reference.timepoint_count, reference.is_longitudinal) == (count, count > 1)
+        assert reference.interval_text == ("Six months" if count > 1 else "")
 
 
 SAMPLE = Path(__file__).resolve().parents[4] / "shared/data/eurorad_sample.csv"

@@ -7,18 +7,26 @@ from typing import Any
 import pytest
 
 from medthink.core.tables import write_table
-from medthink.curate.review import COLUMNS, HumanDecisions, read_rows
+from medthink.curate.review import COLUMNS, read_rows
+from medthink.curate.rulings import Rulings, read_journal
 from people import Board, send
 
 ROWS = [
-    {"stage": "leaks", "case": "7", "asked": "decide", "verdict": "undecided", "reason": "a call failed", "seen": "aa"},
+    {
+        "stage": "leaks",
+        "case": "7",
+        "asked": "decide",
+        "verdict": "undecided",
+        "reason": "a call failed",
+        "question": "qaa",
+    },
     {
         "stage": "options",
         "case": "8",
         "asked": "decide",
         "verdict": "undecided",
         "proposal": "Sarcoidosis",
-        "seen": "bb",
+        "question": "qbb",
     },
     {
         "stage": "leaks",
@@ -27,7 +35,7 @@ ROWS = [
         "verdict": "out",
         "by": "rule",
         "evidence": "<b>x</b>",
-        "seen": "cc",
+        "question": "qcc",
     },
 ]
 
@@ -41,7 +49,7 @@ def board(tmp_path: Path) -> Iterator[Board]:
 
 
 def row(number: int, **answer: str) -> dict[str, Any]:
-    return {name: ROWS[number][name] for name in ("stage", "case", "seen")} | answer
+    return {"question": ROWS[number]["question"]} | answer
 
 
 def test_rulings_and_checks_are_kept_in_the_sheet_with_who_made_them(board: Board, tmp_path: Path):
@@ -53,14 +61,16 @@ def test_rulings_and_checks_are_kept_in_the_sheet_with_who_made_them(board: Boar
         assert send(client, "/review", **row(1, ruling="in", value="Sarcoidosis")).status_code == 303
         assert send(client, "/review", **row(2, is_right="no")).status_code == 303
         assert "Nothing is waiting." in client.get("/review").text
-        assert "no longer exists" in send(client, "/review", **(row(0, ruling="in") | {"seen": "zz"})).text
+        assert "no longer asked" in send(client, "/review", **(row(0, ruling="in") | {"question": "zz"})).text
         assert send(client, "/review", **row(0, ruling="perhaps")).status_code == 422
-    sheet = tmp_path / "work/review.csv"
-    rulings = HumanDecisions.read(sheet)
-    found = rulings.find("leaks", 7, "aa")
-    assert found is not None and (found.verdict, found.note) == ("out", "names it (cora)")
-    assert rulings.errors()[0].wrong == 1
-    assert [one.evidence for one in read_rows(sheet)][2] == "<b>x</b>"
+    journal = read_journal(tmp_path / "work")
+    assert [(one.row.question, one.row.answer.ruling, one.row.answer.note, one.who) for one in journal[:2]] == [
+        ("qaa", "out", "names it (cora)", "cora"),
+        ("qbb", "in", "(cora)", "cora"),
+    ]
+    assert Rulings(journal).errors()[0].wrong == 1
+    rows = read_rows(tmp_path / "work")
+    assert [one.evidence for one in rows][2] == "<b>x</b>" and all(one.is_answered for one in rows)
 
 
 def test_only_coordinators_decide(board: Board):

@@ -16,6 +16,7 @@ from medthink.curate.ask import StageModel, curate_prompt
 from medthink.curate.decision import StageResult, pass_case
 from medthink.curate.draft import Draft
 from medthink.curate.names import distinct_names, known_aliases, name_key, split_differential
+from medthink.curate.rulings import CaseRulings
 from medthink.curate.stage import ModelSettings, Stage
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.forms import TEXT, ReplyForm, list_of, object_of, one_of
@@ -64,7 +65,7 @@ class AliasStage(Stage[AliasSettings]):
         """Ask for every name anew; what is answered is in the ledger."""
         self._asked: dict[str, asyncio.Task[tuple[str, ...]]] = {}
 
-    async def decide(self, draft: Draft, ask: StageModel | None) -> StageResult:
+    async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:  # noqa: ARG002
         """The draft with the names of its diagnoses."""
         options = split_differential(draft.notes.differential, draft.gold) or list(draft.case.question.options.values())
         wanted = [draft.gold] if self.settings.of == "gold" else distinct_names([draft.gold, *options])

@@ -14,6 +14,7 @@ from medthink.curate.ask import StageModel
 from medthink.curate.decision import StageResult, drop_case, pass_case
 from medthink.curate.draft import Draft
 from medthink.curate.names import is_parent, name_key, short_form
+from medthink.curate.rulings import CaseRulings
 from medthink.curate.stage import Drafts, Stage, StageSettings
 
 RANKS = range(len(LETTERS))
@@ -185,7 +186,7 @@ class BalanceStage(Stage[BalanceSettings]):
         self._before = Counter(self._ranks.values())
         self._after = Counter(self._ranks[case] for case in kept)
 
-    async def decide(self, draft: Draft, ask: StageModel | None) -> StageResult:  # noqa: ARG002
+    async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:  # noqa: ARG002
         """The draft with its five options, or out."""
         pool = self._pool(draft)
         if draft.id not in self._ranks:

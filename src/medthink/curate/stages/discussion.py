@@ -13,12 +13,14 @@ from typing import Annotated, NamedTuple
 from msgspec import Meta
 
 from medthink.cases.sections import split_discussion
+from medthink.core.errors import DataError
 from medthink.core.numbers import as_percent
 from medthink.curate.ask import StageModel, curate_prompt
 from medthink.curate.decision import Quote, StageResult, hold_case, pass_case
 from medthink.curate.draft import DISCUSSION, Draft
 from medthink.curate.mentions import SpelledText, TargetName, strong_mentions
 from medthink.curate.names import core_words, head_of, is_parent, name_key, short_form, split_differential
+from medthink.curate.rulings import CaseRulings
 from medthink.curate.stage import ModelSettings, Stage
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.forms import ReplyForm, list_of
@@ -28,6 +30,9 @@ from medthink.workflow.sentences import Span, split_sentences
 _MARKER = re.compile(r"(?:\(?\d{1,2}[.)]|[-*•·–—])\s+")
 _MARKER_AT_END = re.compile(rf"(?:^|\s){_MARKER.pattern}$")
 _BARE_LINE = re.compile(r"[\s#>*_•·–—-]*(?:\(?\d{1,2}[.)])?[\s*_:]*")
+
+
+_PRUNE, _KEEP = "prune", "keep"
 
 
 class DroppedNames(NamedTuple):
@@ -180,7 +185,7 @@ class DiscussionStage(Stage[DiscussionSettings]):
     name = "discussion"
     settings_type = DiscussionSettings
 
-    async def decide(self, draft: Draft, ask: StageModel | None) -> StageResult:
+    async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:
         """Remove what names a dropped diagnosis, and with a model what is about one."""
         read = _read(draft)
         if not read.text.strip() or not read.names.sought:
@@ -189,9 +194,11 @@ class DiscussionStage(Stage[DiscussionSettings]):
         removed = read.named
         if ask is not None:
             removed = removed | await _ask_for_more(draft, read, ask)
-        return self._settle(draft, read, removed, by=ask.by if ask else "rule names a dropped diagnosis")
+        return self._settle(draft, read, removed, rulings, by=ask.by if ask else "rule names a dropped diagnosis")
 
-    def _settle(self, draft: Draft, read: ReadDiscussion, removed: set[int], *, by: str) -> StageResult:
+    def _settle(
+        self, draft: Draft, read: ReadDiscussion, removed: set[int], rulings: CaseRulings, *, by: str
+    ) -> StageResult:
         gone = [read.sentences[number] for number in sorted(removed)]
         quotes = [Quote(DISCUSSION, one.span.start, one.span.end, one.text) for one in gone]
         share = len(removed) / max(1, len(read.sentences))
@@ -199,27 +206,31 @@ class DiscussionStage(Stage[DiscussionSettings]):
         detail = _told(read, removed)
         if share > self.settings.most_removed:
             detail = f"{as_percent(share, 0)} of the sentences would be removed; {detail}"
-            return hold_case("much-removed", by=by, detail=detail, proposal="prune", evidence=quotes)
+            question = hold_case("much-removed", by=by, detail=detail, proposal=_PRUNE, evidence=quotes)
+            if rulings.value_of(question, _read_choice) == _KEEP:
+                return pass_case(draft, reason="kept", by="person")
         left = _names_left(draft, read, pruned)
         if left or _is_touched(read, removed, pruned):
             detail = f"still named: {', '.join(left)}" if left else "a sentence that should stay would change"
-            return hold_case("not-verified", by=by, detail=detail, proposal="prune", evidence=quotes)
+            question = hold_case("not-verified", by=by, detail=detail, proposal=_PRUNE, evidence=quotes)
+            if rulings.value_of(question, _read_choice) == _KEEP:
+                return pass_case(draft, reason="kept", by="person")
         made = _marked(draft.with_reference(discussion=pruned), pruned, len(removed))
         return pass_case(made, reason="pruned" if removed else "names-none", by=by, detail=detail, evidence=quotes)
-
-    def agree(self, draft: Draft, ruling: str) -> Draft:
-        """The text unchanged if a person says so, else without the sentences that name a dropped diagnosis."""
-        if ruling.strip().lower() in ("keep", "as it is"):
-            return draft
-        read = _read(draft)
-        pruned = _prune(read, read.named)
-        return _marked(draft.with_reference(discussion=pruned), pruned, len(read.named))
 
     def not_covered(self) -> tuple[str, ...]:
         """Without a model, only names are searched for."""
         if self.settings.has_model:
             return ()
         return ("passages of discussions about dropped diagnoses that do not name them: no model was asked",)
+
+
+def _read_choice(value: str) -> str:
+    """Whether to keep the text or to prune it, which is what nothing agrees with."""
+    choice = value.lower() or _PRUNE
+    if choice not in (_KEEP, _PRUNE):
+        raise DataError(f"{value!r} is neither {_PRUNE} nor {_KEEP}", remedy=f"write {_PRUNE} or {_KEEP}")
+    return choice
 
 
 async def _ask_for_more(draft: Draft, read: ReadDiscussion, ask: StageModel) -> set[int]:

@@ -29,7 +29,7 @@ from medthink.curate.data_card import HIDDEN, CardFacts, draw_funnel, write_card
 from medthink.curate.decision import StageResult, pass_case
 from medthink.curate.draft import Draft
 from medthink.curate.plan import StageSummary, WorkFolder
-from medthink.curate.review import HumanDecisions
+from medthink.curate.rulings import CaseRulings, Rulings, read_journal
 from medthink.curate.stage import Drafts, Stage, StageSettings
 from medthink.curate.stages.textonly import FEWEST_FOR_GUESSERS
 from medthink.stats.estimate import Estimate
@@ -59,7 +59,7 @@ class ExportStage(Stage[ExportSettings]):
         self._sources: Counter[str] = Counter()
         self._told: Counter[str] = Counter()
 
-    async def decide(self, draft: Draft, ask: StageModel | None) -> StageResult:  # noqa: ARG002
+    async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:  # noqa: ARG002
         """Every case goes in; its notes stay behind."""
         self._licences[draft.notes.licence] += 1
         self._sources[draft.notes.source] += 1
@@ -113,7 +113,7 @@ class ExportStage(Stage[ExportSettings]):
             sources=dict(self._sources.most_common(_LONGEST_LIST)),
             probes=_probe(benchmark),
             problems=checked.counts,
-            errors=HumanDecisions.read(work.review).errors(),
+            errors=Rulings(read_journal(work.path)).errors(),
             notes=self._notes(),
             fingerprint=benchmark.fingerprint(),
         )
@@ -135,7 +135,7 @@ class ExportStage(Stage[ExportSettings]):
     def inputs(self) -> Any:
         """The card describes every stage and what people checked."""
         work = WorkFolder(self.context.work)
-        checks = [(one.stage, one.checked, one.wrong) for one in HumanDecisions.read(work.review).errors()]
+        checks = [(one.stage, one.checked, one.wrong) for one in Rulings(read_journal(work.path)).errors()]
         return [[one.key for one in work.read_summaries().values() if one.stage != self.name], checks]
 
 

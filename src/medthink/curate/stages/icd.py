@@ -23,6 +23,7 @@ from medthink.curate.ask import StageModel, curate_prompt
 from medthink.curate.decision import StageResult, find_quote, hold_case, pass_case
 from medthink.curate.draft import Draft
 from medthink.curate.names import QUALIFIERS, head_of, name_words, other_names, without_brackets
+from medthink.curate.rulings import CaseRulings
 from medthink.curate.stage import ModelSettings, Stage
 from medthink.workflow.forms import TEXT, ReplyForm, one_of
 
@@ -348,7 +349,7 @@ class IcdStage(Stage[IcdSettings]):
     name = "icd"
     settings_type = IcdSettings
 
-    async def decide(self, draft: Draft, ask: StageModel | None) -> StageResult:
+    async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:
         """Keep labels that are consistent; otherwise code the diagnosis."""
         reference = draft.case.reference
         if not icd_problems(reference.icd_chapter, reference.icd_block, reference.icd_category):
@@ -359,14 +360,15 @@ class IcdStage(Stage[IcdSettings]):
         if coding.settled:
             return self._label(draft, coding.settled, reason="coded", by=f"rule {coding.rule}")
         if ask is not None:
-            return await self._ask(draft, coding, ask)
+            return await self._ask(draft, coding, ask, rulings)
         if self.settings.uncoded == "hold":
-            return hold_case("uncoded", by="rule no table has it", proposal=_first(coding), detail=_told(coding))
+            question = hold_case("uncoded", by="rule no table has it", proposal=_first(coding), detail=_told(coding))
+            return self._ask_person(draft, question, rulings)
         return pass_case(
             _with_candidates(draft, coding), reason="uncoded", by="rule no table has it", detail=_told(coding)
         )
 
-    async def _ask(self, draft: Draft, coding: IcdCandidates, ask: StageModel) -> StageResult:
+    async def _ask(self, draft: Draft, coding: IcdCandidates, ask: StageModel, rulings: CaseRulings) -> StageResult:
         codes = [candidate.category for candidate in coding.candidates]
         prompt = curate_prompt(
             "icd",
@@ -386,23 +388,19 @@ class IcdStage(Stage[IcdSettings]):
         if reply.choice == _NONE and is_category(other):
             return self._label(draft, other, reason="coded-otherwise", by=ask.by)
         detail = f"{reply.choice}; {_told(coding)}"
-        return hold_case("uncoded", by=ask.by, proposal=_first(coding), detail=detail)
+        question = hold_case("uncoded", by=ask.by, proposal=_first(coding), detail=detail)
+        return self._ask_person(draft, question, rulings)
+
+    def _ask_person(self, draft: Draft, question: StageResult, rulings: CaseRulings) -> StageResult:
+        """The category that a person chose; a case let in without one stays uncoded."""
+        code = rulings.value_of(question, _read_category)
+        return self._label(draft, code, reason="coded", by="person") if code else pass_case(draft, reason="uncoded")
 
     def _label(self, draft: Draft, category: str, *, reason: str, by: str) -> StageResult:
         quote = find_quote(draft, "correct_answer_text", draft.gold) or find_quote(
             draft, "curation.diagnosis", draft.gold
         )
         return pass_case(_labelled(draft, category), reason=reason, by=by, evidence=[quote] if quote else [])
-
-    def agree(self, draft: Draft, ruling: str) -> Draft:
-        """The draft with the category that a person chose, or unchanged if they chose none."""
-        code = ruling.strip().upper()[:3]
-        if not code:
-            return draft
-        if not is_category(code):
-            problem = f"case {draft.id}: {ruling!r} is not a category of ICD-10 (WHO 2019)"
-            raise DataError(problem, field="value", remedy="write three characters, such as C15")
-        return _labelled(draft, code)
 
     def not_covered(self) -> tuple[str, ...]:
         """Without a model, only diagnoses that a table or the classification has verbatim are coded."""
@@ -413,6 +411,14 @@ class IcdStage(Stage[IcdSettings]):
     def inputs(self) -> Any:
         """The versions of the classification."""
         return index_versions()
+
+
+def _read_category(value: str) -> str:
+    code = value.upper()[:3]
+    if code and not (is_category(code) and (len(value) == 3 or not value[3].isalnum())):
+        problem = f"{value!r} is not a category of ICD-10 (WHO 2019)"
+        raise DataError(problem, remedy="write three characters, such as C15")
+    return code
 
 
 def _labelled(draft: Draft, category: str) -> Draft:

@@ -19,6 +19,7 @@ from medthink.core.tables import read_raw
 from medthink.curate.ask import StageModel
 from medthink.curate.decision import StageResult, drop_case, hold_case, pass_case
 from medthink.curate.draft import Draft, Notes, blank_draft
+from medthink.curate.rulings import CaseRulings
 from medthink.curate.sources.images import ImageImporter, ImportedImage, ListedImage
 from medthink.curate.sources.mapping import MappedRow, Mapping, RawRow, as_text, map_row, read_mapping, resolve_columns
 from medthink.curate.stage import Stage, StageSettings
@@ -97,16 +98,13 @@ class IngestStage(Stage[IngestSettings]):
         for number, row in zip(self._numbers, _read_rows(self._table), strict=True):
             yield blank_draft(number, Notes(raw=row))
 
-    async def decide(self, draft: Draft, ask: StageModel | None) -> StageResult:  # noqa: ARG002
+    async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:  # noqa: ARG002
         """Take what the mapping says; a case without history, diagnosis or images is left out."""
         taken = self._take(draft)
         for field in ("history", "diagnosis"):
             if not taken.texts.get(field):
                 return drop_case(f"no-{field}", by="rule no empty field", detail=f"the row has no {field}")
-        try:
-            images = self._take_images(draft, taken)
-        except DataError as error:
-            return hold_case("image-unreadable", by="rule every image opens", detail=f"{error.file}: {error.problem}")
+        images = self._readable_images(draft, taken, rulings)
         burned = ", ".join(image.origin for image in images if image.is_burned_in)
         if self.settings.burned_in == "drop":
             images = [image for image in images if not image.is_burned_in]
@@ -115,18 +113,23 @@ class IngestStage(Stage[IngestSettings]):
             return drop_case(reason, by="rule fewest_images", detail=f"{len(images)} images")
         if burned and self.settings.burned_in == "review":
             detail = f"the header says that text is burned in: {burned}"
-            return hold_case("burned-in-annotation", by="rule BurnedInAnnotation", detail=detail)
-        if self.settings.needs_licence and not self._licence(taken):
-            return hold_case("no-licence", by="rule licence", detail="name it in `value`, such as CC BY 4.0")
+            rulings.settle(hold_case("burned-in-annotation", by="rule BurnedInAnnotation", detail=detail))
+        licence = self._licence(taken)
+        if self.settings.needs_licence and not licence:
+            question = hold_case("no-licence", by="rule licence", detail="name it in `value`, such as CC BY 4.0")
+            licence = rulings.value_of(question, _read_licence)
         if several := _SEVERAL.search(taken.texts["history"]):
-            return hold_case("several-patients", by="rule several patients", detail=one_line(several[0], 200))
-        return pass_case(self._fill(draft, taken, images), reason="read")
+            detail = one_line(several[0], 200)
+            rulings.settle(hold_case("several-patients", by="rule several patients", detail=detail))
+        return pass_case(self._fill(draft, taken, images, licence), reason="read")
 
-    def agree(self, draft: Draft, ruling: str) -> Draft:
-        """The case with all of its images, under the licence a person gives if it states none."""
-        taken = self._take(draft)
-        made = self._fill(draft, taken, self._take_images(draft, taken))
-        return made if made.notes.licence else made.with_notes(licence=ruling)
+    def _readable_images(self, draft: Draft, taken: MappedRow, rulings: CaseRulings) -> list[ImportedImage]:
+        try:
+            return self._take_images(draft, taken)
+        except DataError as error:
+            detail = f"{error.file}: {error.problem}"
+        question = hold_case("image-unreadable", by="rule every image opens", detail=detail)
+        return rulings.value_of(question, _refuse_unreadable)
 
     def _licence(self, taken: MappedRow) -> str:
         return taken.texts.get("licence") or self.settings.licence
@@ -141,13 +144,13 @@ class IngestStage(Stage[IngestSettings]):
         ]
         return self._intake.take(draft.id, self._intake.find(wanted, taken.texts.get("id", "")))
 
-    def _fill(self, draft: Draft, taken: MappedRow, images: list[ImportedImage]) -> Draft:
+    def _fill(self, draft: Draft, taken: MappedRow, images: list[ImportedImage], licence: str) -> Draft:
         texts = taken.texts
         diagnosis = _CITATION.sub("", texts["diagnosis"]).strip()
         notes = Notes(
             source=texts.get("source") or self.settings.origin,
             source_id=texts.get("id") or texts.get("title", ""),
-            licence=self._licence(taken),
+            licence=licence,
             section=texts.get("section", ""),
             diagnosis=diagnosis,
             differential=taken.differential,
@@ -190,6 +193,16 @@ class IngestStage(Stage[IngestSettings]):
         files = (file for file in self._folder.resolve().rglob("*") if file.is_file())
         seen = ((file, file.stat()) for file in files if not file.is_relative_to(work))
         return digest_value(sorted([str(file), stat.st_size, stat.st_mtime_ns] for file, stat in seen))
+
+
+def _read_licence(value: str) -> str:
+    if not value:
+        raise DataError("no licence is named", remedy="write it in `value`, such as CC BY 4.0")
+    return value
+
+
+def _refuse_unreadable(value: str) -> list[ImportedImage]:  # noqa: ARG001
+    raise DataError("an image that cannot be read cannot go in", remedy="replace the file, or write out")
 
 
 def _find_table(path: Path, name: str) -> Path:

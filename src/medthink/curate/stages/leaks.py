@@ -31,6 +31,7 @@ from medthink.curate.mentions import (
     suspect_mentions,
 )
 from medthink.curate.names import name_key, split_differential
+from medthink.curate.rulings import CaseRulings
 from medthink.curate.stage import Drafts, ModelSettings, Stage
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.forms import TEXT, ReplyForm, list_of, object_of, one_of
@@ -185,7 +186,7 @@ class LeakStage(Stage[LeakSettings]):
     def _reader(self) -> BurnedInReader:
         return BurnedInReader()
 
-    async def decide(self, draft: Draft, ask: StageModel | None) -> StageResult:
+    async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:
         """The history first, then what else a model would see."""
         target = target_of(draft)
         history = SpelledText(draft.case.question.history)
@@ -197,22 +198,23 @@ class LeakStage(Stage[LeakSettings]):
             )
         suspects = suspect_mentions(history, target, self._frequency)
         if ask is not None:
-            result = await self._ask(draft, ask, [*strong, *suspects])
+            if (result := await self._ask(draft, ask, [*strong, *suspects], rulings)) is not None:
+                return result
         else:
-            result = _without_model(history, strong, suspects)
-        return result or self._look_further(draft, target)
+            _ask_person(history, strong, suspects, rulings)
+        return self._look_further(draft, target, rulings)
 
-    def _look_further(self, draft: Draft, target: TargetName) -> StageResult:
+    def _look_further(self, draft: Draft, target: TargetName, rulings: CaseRulings) -> StageResult:
         """Everything except the history: file names, pictures, what may identify a person."""
         if named := [image.path for image in draft.case.question.images if _names(image.path, target)]:
-            return hold_case("leak-file-name", by="rule file name", detail=", ".join(named))
+            rulings.settle(hold_case("leak-file-name", by="rule file name", detail=", ".join(named)))
         history = draft.case.question.history
         personal = find_identifiers(history) if self.settings.identifiers else []
         if personal:
             quotes = [Quote(HISTORY, one.start, one.end, history[one.start : one.end]) for one in personal]
             kinds = ", ".join(dict.fromkeys(one.kind for one in personal))
-            return hold_case("identifier", by="rule identifiers", detail=kinds, evidence=quotes)
-        return self._look_into_images(self._note_captions(draft, target))
+            rulings.settle(hold_case("identifier", by="rule identifiers", detail=kinds, evidence=quotes))
+        return self._look_into_images(self._note_captions(draft, target), rulings)
 
     def _note_captions(self, draft: Draft, target: TargetName) -> Draft:
         """The draft with a note of the captions that name the diagnosis."""
@@ -220,19 +222,21 @@ class LeakStage(Stage[LeakSettings]):
         slots = [image.slot for image, known in images if _names(known.caption, target)]
         return draft.with_mark(self.name, {"captions": slots}) if slots else draft
 
-    def _look_into_images(self, draft: Draft) -> StageResult:
+    def _look_into_images(self, draft: Draft, rulings: CaseRulings) -> StageResult:
         if not self.settings.ocr:
             return pass_case(draft)
         try:
             told = {image.slot: texts for image in draft.case.question.images if (texts := self._telling(image, draft))}
         except DataError as error:
-            return hold_case("image-unreadable", by="rule ocr", detail=f"{error.file}: {error.problem}")
+            rulings.settle(hold_case("image-unreadable", by="rule ocr", detail=f"{error.file}: {error.problem}"))
+            return pass_case(draft)
         if not told:
             return pass_case(draft)
         detail = "; ".join(f"image {slot}: {' | '.join(texts)}" for slot, texts in told.items())
         rest = [slot for slot in range(1, len(draft.case.question.images) + 1) if slot not in told]
         if self.settings.in_images == "review":
-            return hold_case("leak-in-image", by="rule ocr", detail=detail)
+            rulings.settle(hold_case("leak-in-image", by="rule ocr", detail=detail))
+            return pass_case(draft)
         if self.settings.in_images == "drop-case" or not rest:
             return drop_case("leak-in-image", by="rule ocr", detail=detail)
         return pass_case(without_images(draft, told.keys()), reason="image-dropped", by="rule ocr", detail=detail)
@@ -243,8 +247,10 @@ class LeakStage(Stage[LeakSettings]):
         names = [draft.gold, *draft.notes.aliases.get(draft.gold, ())]
         return list(dict.fromkeys(text for name in names for text in find_written(name, texts)))
 
-    async def _ask(self, draft: Draft, ask: StageModel, found: list[TextMention]) -> StageResult | None:
-        """What the model finds; every passage must occur verbatim in the history."""
+    async def _ask(
+        self, draft: Draft, ask: StageModel, found: list[TextMention], rulings: CaseRulings
+    ) -> StageResult | None:
+        """What the model finds, None if nothing; every passage must occur verbatim in the history."""
         history = draft.case.question.history
         doubtful = [{"quote": history[one.start : one.end], "kind": "unsure"} for one in found]
         prompt = curate_prompt(
@@ -264,7 +270,7 @@ class LeakStage(Stage[LeakSettings]):
             level = max(_LEVELS[one.kind] for one in telling)
             return drop_case(f"leak-{level}", by=ask.by, evidence=evidence)
         if passages:
-            return hold_case(f"leak-{passages[0].kind}", by=ask.by, evidence=evidence)
+            rulings.settle(hold_case(f"leak-{passages[0].kind}", by=ask.by, evidence=evidence))
         return None
 
     def not_covered(self) -> tuple[str, ...]:
@@ -305,12 +311,13 @@ def _names(text: str, target: TargetName) -> bool:
     return any(one.level != "negated" for one in strong_mentions(SpelledText(text), target))
 
 
-def _without_model(history: SpelledText, strong: list[TextMention], suspects: list[TextMention]) -> StageResult | None:
-    """What rules alone leave open; None where they find nothing."""
+def _ask_person(
+    history: SpelledText, strong: list[TextMention], suspects: list[TextMention], rulings: CaseRulings
+) -> None:
+    """Ask what rules alone leave open."""
     for reason, found in (("leak-negated", strong), ("leak-suspect", suspects)):
         if found:
-            return hold_case(reason, by=f"rule {found[0].rule}", evidence=_quotes(history, found))
-    return None
+            rulings.settle(hold_case(reason, by=f"rule {found[0].rule}", evidence=_quotes(history, found)))
 
 
 def _quotes(text: SpelledText, found: list[TextMention]) -> list[Quote]:

@@ -21,6 +21,7 @@ from medthink.core.errors import DataError
 from medthink.curate.ask import StageModel, curate_prompt
 from medthink.curate.decision import Quote, StageResult, hold_case, pass_case
 from medthink.curate.draft import Draft
+from medthink.curate.rulings import CaseRulings
 from medthink.curate.stage import ModelSettings, Stage
 from medthink.workflow.forms import ReplyForm, one_of
 
@@ -170,7 +171,7 @@ class ModalityStage(Stage[ModalitySettings]):
     name = "modality"
     settings_type = ModalitySettings
 
-    async def decide(self, draft: Draft, ask: StageModel | None) -> StageResult:
+    async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:
         """Label every image; a case with one that cannot be labelled is left open."""
         settled = _settle(draft)
         if self.settings.siblings:
@@ -180,15 +181,17 @@ class ModalityStage(Stage[ModalitySettings]):
                 settled[image.slot] = await self._ask(draft, place, ask)
         found = {slot: one for slot, one in settled.items() if one is not None}
         quotes = [one.quote for one in found.values() if one.quote is not None]
-        if len(found) < len(settled):
-            missing = [slot for slot in settled if slot not in found]
-            return hold_case(
+        missing = [slot for slot in settled if slot not in found]
+        if missing:
+            question = hold_case(
                 "modality-unknown",
                 by=ask.by if ask else "rule caption",
                 detail=f"no modality found for image slots {', '.join(map(str, missing))}",
                 proposal=_proposal(found),
                 evidence=quotes,
             )
+            told = rulings.value_of(question, lambda value: _read_ruling(value or question.proposal, missing))
+            found |= {slot: SettledModality(name, "person") for slot, name in told.items()}
         by = ", ".join(sorted({one.by for one in found.values()})) or "rule no image"
         return pass_case(_labelled(draft, found), reason="labelled" if found else "no-image", by=by, evidence=quotes)
 
@@ -204,13 +207,6 @@ class ModalityStage(Stage[ModalitySettings]):
         )
         reply = await ask(prompt, ModalityForm, draft.id)
         return SettledModality(reply.modality, ask.by) if reply.modality in MODALITIES else None
-
-    def agree(self, draft: Draft, ruling: str) -> Draft:
-        """The draft with what a person says: one modality for all images that have none, or `3=CT; 4=MRI`."""
-        settled = _settle(draft)
-        told = _read_ruling(ruling, [slot for slot, one in settled.items() if one is None], draft.id)
-        found = {slot: one for slot, one in settled.items() if one is not None}
-        return _labelled(draft, found | {slot: SettledModality(name, "person") for slot, name in told.items()})
 
     def not_covered(self) -> tuple[str, ...]:
         """Without a model, no image was looked at."""
@@ -268,16 +264,16 @@ def _proposal(found: dict[int, SettledModality]) -> str:
     return most[0][0] if most else ""
 
 
-def _read_ruling(ruling: str, open_slots: list[int], case: int) -> dict[int, str]:
+def _read_ruling(ruling: str, open_slots: list[int]) -> dict[int, str]:
+    """One modality for all slots without one, or `3=CT; 4=MRI`, which names each of them and no other."""
     if ruling in MODALITIES:
         return dict.fromkeys(open_slots, ruling)
     matches = [_SLOT.fullmatch(part) for part in ruling.split(";") if part.strip()]
     told = {int(match[1]): match[2] for match in matches if match}
     if len(told) != len(matches) or set(told) != set(open_slots) or not set(told.values()) <= set(MODALITIES):
-        remedy = f"name one of the nine for each of the slots {', '.join(map(str, open_slots))}, as in 3=CT; 4=MRI"
-        raise DataError(
-            f"case {case}: {ruling!r} does not name the modality of each image", field="value", remedy=remedy
-        )
+        example = "; ".join(f"{slot}={name}" for slot, name in zip(open_slots, MODALITIES, strict=False))
+        problem = f"{ruling!r} does not name the modality of image slots {', '.join(map(str, open_slots))}"
+        raise DataError(problem, remedy=f"name one of the nine for each of these slots and no other, as in {example}")
     return told
 
 

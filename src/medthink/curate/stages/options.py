@@ -11,10 +11,12 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
+from medthink.core.errors import DataError
 from medthink.curate.ask import StageModel, curate_prompt
 from medthink.curate.decision import StageResult, drop_case, find_quote, hold_case, pass_case
 from medthink.curate.draft import Draft
 from medthink.curate.names import is_parent, match_answer, name_key, split_differential
+from medthink.curate.rulings import CaseRulings
 from medthink.curate.stage import ModelSettings, Stage
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.forms import ReplyForm, list_of, object_of, one_of
@@ -50,30 +52,34 @@ class OptionStage(Stage[OptionSettings]):
     name = "options"
     settings_type = OptionSettings
 
-    async def decide(self, draft: Draft, ask: StageModel | None) -> StageResult:
+    async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:
         """Find the right diagnosis, then its distractors."""
         items = _items(draft)
-        match = match_answer(draft.gold, items)
-        if match is None and not self.settings.add_gold and ask is None:
-            return hold_case("gold-missing", by="rule gold", proposal=_ADD, detail=f"the list: {'; '.join(items)}")
-        if match is not None and not match.is_certain and ask is None:
-            return hold_case("gold-proposed", by=f"rule {match.by}", proposal=match.item, detail=f"gold: {draft.gold}")
-        gold = match.item if match is not None and match.is_certain else draft.gold
+        gold, by = self._find_gold(draft, items, rulings, has_model=ask is not None)
         distractors, parents = _apart(gold, items)
-        by = f"rule {match.by}" if match is not None and match.is_certain else "rule add_gold"
         if ask is not None:
             distractors, doubts = await self._ask(draft, gold, distractors, ask)
             by = f"{by}, {ask.by}"
             if doubts:
-                return hold_case("distractor-doubtful", by=ask.by, detail="; ".join(doubts))
+                rulings.settle(hold_case("distractor-doubtful", by=ask.by, detail="; ".join(doubts)))
         return self._settle(draft, gold, distractors, parents, by)
 
-    def agree(self, draft: Draft, ruling: str) -> Draft:
-        """The list with the item that a person chose as the right one, or with the diagnosis added."""
-        items = _items(draft)
-        chosen = ruling if ruling in items else draft.gold
-        distractors, _ = _apart(chosen, items)
-        return self._with_options(draft, chosen, distractors)
+    def _find_gold(self, draft: Draft, items: list[str], rulings: CaseRulings, *, has_model: bool) -> tuple[str, str]:
+        """The wording of the right diagnosis, and the rule or person that found it in the list."""
+        match = match_answer(draft.gold, items)
+        if match is not None and match.is_certain:
+            return match.item, f"rule {match.by}"
+        if has_model or (match is None and self.settings.add_gold):
+            return draft.gold, "rule add_gold"
+        if match is None:
+            detail = f"the list: {'; '.join(items)}"
+            question = hold_case("gold-missing", by="rule gold", proposal=_ADD, detail=detail)
+        else:
+            detail = f"gold: {draft.gold}"
+            question = hold_case("gold-proposed", by=f"rule {match.by}", proposal=match.item, detail=detail)
+        return rulings.value_of(
+            question, lambda value: _chosen(value or question.proposal, draft.gold, items)
+        ), "person"
 
     def _settle(self, draft: Draft, gold: str, distractors: list[str], parents: list[str], by: str) -> StageResult:
         quote = find_quote(draft, "curation.differential", gold)
@@ -113,7 +119,7 @@ class OptionStage(Stage[OptionSettings]):
     async def _ask(
         self, draft: Draft, gold: str, distractors: list[str], ask: StageModel
     ) -> tuple[list[str], list[str]]:
-        """The distractors that the model calls different, and those it is unsure of."""
+        """The distractors that the model does not call the same or broader, and its doubts about some of them."""
         numbered = [{"number": number, "name": name} for number, name in enumerate(distractors, start=1)]
         prompt = curate_prompt(
             "options",
@@ -128,13 +134,23 @@ class OptionStage(Stage[OptionSettings]):
             raise Unanswered("unparsed", "the reply must cover each name exactly once")
         named = list(zip(distractors, (found[number] for number in sorted(found)), strict=True))
         doubts = [f"{name}: {relation}" for name, relation in named if relation in ("also right", "unsure")]
-        return [name for name, relation in named if relation == "different"], doubts
+        return [name for name, relation in named if relation not in ("same", "parent")], doubts
 
     def not_covered(self) -> tuple[str, ...]:
         """Without a model, distractors that are also right are not found."""
         if self.settings.has_model:
             return ()
         return ("distractors that are synonyms of the right diagnosis or could be right as well: no model was asked",)
+
+
+def _chosen(value: str, gold: str, items: list[str]) -> str:
+    """The right one among the names: the one that a person named, or the diagnosis, to be added."""
+    if value in (_ADD, gold):
+        return gold
+    if value in items:
+        return value
+    remedy = f"leave it empty, or write one name of the list, or: {_ADD}"
+    raise DataError(f"{value!r} is no name of the list", remedy=remedy)
 
 
 def _items(draft: Draft) -> list[str]:

@@ -22,6 +22,7 @@ from medthink.core.errors import DataError, UsageError
 from medthink.curate.ask import StageModel
 from medthink.curate.decision import StageResult, drop_case, pass_case
 from medthink.curate.draft import Draft
+from medthink.curate.rulings import CaseRulings
 from medthink.curate.stage import Drafts, Stage, StageSettings
 from medthink.curate.stages.balance import (
     RANKS,
@@ -249,7 +250,7 @@ class SplitStage(Stage[SplitSettings]):
         shares = {TRAIN: max(0.0, rest), VALIDATION: self.settings.validation, TEST: self.settings.test}
         return {split: share for split, share in shares.items() if share > 0}
 
-    async def decide(self, draft: Draft, ask: StageModel | None) -> StageResult:  # noqa: ARG002
+    async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:  # noqa: ARG002
         """The draft with its split and its letter, or out."""
         if draft.id in self._dropped:
             detail = f"the right option is number {answer_length_rank(draft) + 1} by length once too often"

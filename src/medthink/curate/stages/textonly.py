@@ -20,6 +20,7 @@ from medthink.core.numbers import as_rate
 from medthink.curate.ask import StageModel
 from medthink.curate.decision import CALL_FAILED, StageResult, drop_case, hold_case, pass_case
 from medthink.curate.draft import Draft
+from medthink.curate.rulings import CaseRulings
 from medthink.curate.stage import AtLeastOne, Drafts, NotNegative, Stage, StageSettings, WholeNumber
 from medthink.curate.stages.balance import assign_letters, place_options
 from medthink.runs.calls.asking import SharedCalls
@@ -204,7 +205,7 @@ class TextOnlyStage(Stage[TextOnlySettings]):
                 self.stopped_by = self.stopped_by or stopped
                 yield probe
 
-    async def decide(self, draft: Draft, ask: StageModel | None) -> StageResult:  # noqa: ARG002
+    async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:  # noqa: ARG002
         """Drop the case if enough probes solved it."""
         by = f"rule solved by {self._needed} of {len(self._voting)} probes"
         names = [probe.name for probe in self._voting if draft.id in probe.solved]
@@ -215,10 +216,10 @@ class TextOnlyStage(Stage[TextOnlySettings]):
                 silent = {probe.name: probe.unknown[draft.id] for probe in self._voting if draft.id in probe.unknown}
                 reason = CALL_FAILED if "failed" in silent.values() else "probe-without-answer"
                 detail = "; ".join(f"{name}: {state}" for name, state in silent.items())
-                return hold_case(reason, by=by, detail=detail)
+                rulings.settle(hold_case(reason, by=by, detail=detail))
         question, reference = draft.case.question, draft.case.reference
         others = [text for letter, text in question.options.items() if letter != reference.answer]
-        letter = self._letters[draft.id]
+        letter = self._letters.get(draft.id, reference.answer)
         options = place_options(draft.id, reference.answer_text, others, letter, self.context.seed)
         made = draft.with_question(options=options).with_reference(answer=letter)
         return pass_case(made, by=by, detail="; ".join(names))

@@ -10,9 +10,11 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
+from medthink.core.errors import DataError
 from medthink.curate.ask import StageModel, curate_prompt
 from medthink.curate.decision import Quote, StageResult, find_quote, hold_case, pass_case
 from medthink.curate.draft import FINDINGS, HISTORY, Draft
+from medthink.curate.rulings import CaseRulings
 from medthink.curate.stage import ModelSettings, Stage
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.forms import TEXT, ReplyForm, list_of, object_of
@@ -299,7 +301,7 @@ class TimelineStage(Stage[ModelSettings]):
     name = "timeline"
     settings_type = ModelSettings
 
-    async def decide(self, draft: Draft, ask: StageModel | None) -> StageResult:
+    async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:
         """What the rules find; where they find anything, what the model says about it."""
         if draft.case.reference.is_longitudinal:
             return pass_case(draft, reason="had-label", by="the source")
@@ -309,13 +311,7 @@ class TimelineStage(Stage[ModelSettings]):
         if not timeline.is_longitudinal or ask is None:
             rule = ", ".join(dict.fromkeys(event.rule for event in timeline.events)) or "no second imaging event"
             return _result(draft, timeline.timepoints, timeline.interval_text, quotes, by=f"rule {rule}")
-        return await _confirm(draft, texts, timeline, ask)
-
-    def agree(self, draft: Draft, ruling: str) -> Draft:
-        """The draft with the number of time points a person counts; 1, or nothing, is a single one."""
-        count = int(ruling) if ruling.strip().isdigit() else 1
-        interval = read_timeline(_texts(draft)).interval_text or "unknown"
-        return _timed(draft, count, interval)
+        return await _confirm(draft, texts, timeline, ask, rulings)
 
     def not_covered(self) -> tuple[str, ...]:
         """Without a model, time points are found by rules alone."""
@@ -324,7 +320,9 @@ class TimelineStage(Stage[ModelSettings]):
         return ("timelines that need reading: rules decided, which miss some and report some falsely (docs/curate.md)",)
 
 
-async def _confirm(draft: Draft, texts: dict[str, str], timeline: Timeline, ask: StageModel) -> StageResult:
+async def _confirm(
+    draft: Draft, texts: dict[str, str], timeline: Timeline, ask: StageModel, rulings: CaseRulings
+) -> StageResult:
     told = [{"quote": quote.text, "when": ""} for quote in _quotes(texts, timeline)]
     prompt = curate_prompt(
         "timeline",
@@ -339,11 +337,21 @@ async def _confirm(draft: Draft, texts: dict[str, str], timeline: Timeline, ask:
     if len(found) < len(events):
         raise Unanswered("unparsed", "a quote does not occur verbatim in the texts")
     count = max(1, len(found))
-    interval = reply.interval if any(reply.interval in text for text in texts.values()) else timeline.interval_text
+    is_quoted = bool(reply.interval) and any(reply.interval in text for text in texts.values())
+    interval = reply.interval if is_quoted else timeline.interval_text
     if count == 1 and found:
         detail = "the rules found a second imaging event, the model only one"
-        return hold_case("one-event", by=ask.by, detail=detail, proposal="1", evidence=found)
+        question = hold_case("one-event", by=ask.by, detail=detail, proposal="1", evidence=found)
+        count = rulings.value_of(question, _read_count)
     return _result(draft, count, interval, found, by=ask.by)
+
+
+def _read_count(value: str) -> int:
+    """The number of time points that a person counts; nothing agrees with the one proposed."""
+    if value not in ("", *map(str, range(1, _MOST_EVENTS + 1))):
+        problem = f"{value!r} is not a number of time points"
+        raise DataError(problem, remedy=f"write a whole number from 1 to {_MOST_EVENTS}")
+    return int(value or "1")
 
 
 def _texts(draft: Draft) -> dict[str, str]:

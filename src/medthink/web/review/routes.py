@@ -1,10 +1,9 @@
 """The review desk for curators: undecided cases, and a sample of automatic decisions, with their evidence.
 
-The sheet of `medthink curate` is what is read and written: the desk and a spreadsheet are two ways to fill in the same
-file, and the next build applies it.
+The desk and a spreadsheet are two ways to answer the same questions: both end in the journal of `medthink curate`, also
+while a build runs, and the next build applies it.
 """
 
-import threading
 from typing import Any
 
 import msgspec
@@ -13,14 +12,14 @@ from litestar.params import URLEncodedBody
 from litestar.response import Redirect, Response
 
 from medthink.core.errors import MedThinkError
-from medthink.curate.review import HumanDecisions, ReviewRow, StageErrors, answer_row, read_rows
+from medthink.curate.review import answer_row, read_rows
+from medthink.curate.rulings import Answer, ReviewRow, Rulings, StageErrors, read_journal
 from medthink.web.app.access import Asked, account_of, needs
 from medthink.web.app.application import Feature, html
 from medthink.web.app.rendering import render
 from medthink.web.serve_app import GivenApp, ServeApp
 
 _SHOWN = 50
-_TURN = threading.Lock()
 
 
 class ReviewPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,9 +35,7 @@ class ReviewPage(msgspec.Struct, frozen=True, kw_only=True):
 class RulingForm(msgspec.Struct):
     """A person's answer to one row."""
 
-    stage: str = ""
-    case: str = ""
-    seen: str = ""
+    question: str = ""
     ruling: str = ""
     value: str = ""
     is_right: str = ""
@@ -47,13 +44,13 @@ class RulingForm(msgspec.Struct):
 
 def _sheet_page(app: ServeApp, *, problem: str = "") -> str:
     """What waits for a person."""
-    rows = read_rows(app.sheet)
+    rows = read_rows(app.sheet.parent)
     waiting = [row for row in rows if not row.is_answered]
     page = ReviewPage(
         rows=tuple(waiting[:_SHOWN]),
         waiting=len(waiting),
         answered=len(rows) - len(waiting),
-        errors=tuple(HumanDecisions.read(app.sheet).errors()),
+        errors=tuple(Rulings(read_journal(app.sheet.parent)).errors()),
         problem=problem,
     )
     return render("review.html", page, app.site, here="review")
@@ -64,13 +61,12 @@ def _keep_answer(app: ServeApp, form: RulingForm, who: str) -> str:
     if form.ruling not in ("", "in", "out") or form.is_right not in ("", "yes", "no"):
         return "Choose one of the answers."
     note = f"{form.note.strip()} ({who})".strip()
-    filled = {"ruling": form.ruling, "value": form.value, "is_right": form.is_right, "note": note}
+    answer = Answer(ruling=form.ruling, value=form.value.strip(), is_right=form.is_right, note=note)
     try:
-        with _TURN:
-            is_kept = answer_row(app.sheet, (form.stage, form.case, form.seen), filled)
+        is_kept = answer_row(app.sheet.parent, form.question, answer, who=who)
     except MedThinkError as error:
         return str(error)
-    return "" if is_kept else "This row no longer exists: the sheet was rebuilt."
+    return "" if is_kept else "This question is no longer asked: the cases were built again."
 
 
 @get("/review", guards=[needs("coordinator")], sync_to_thread=True)

@@ -42,7 +42,7 @@ def test_batches_decide_what_is_decided_online_for_half_the_price(tmp_path, stag
     assert batched.end == again.end and batched.end.counts == online.end.counts
     assert batched.decisions == online.decisions and batched.kept == online.kept
     assert calls(batched, "key, state") == calls(online, "key, state")
-    costs = [calls(one, "sum(cost_usd)")[0][0] for one in (batched, online)]
+    costs = [read_rows(one.work.ledger, "SELECT sum(cost_usd) FROM attempts")[0][0] for one in (batched, online)]
     assert costs[0] == pytest.approx(costs[1] / 2)
 
 
@@ -66,4 +66,4 @@ def test_a_limit_in_money_needs_a_price_and_takes_one_from_a_file(tmp_path):
         )
         trial = try_stage("icd", tmp_path, DRAFTS, prices="prices.toml", **settings)
     assert msgspec.to_builtins(trial.end.counts)["unfinished"] == 0
-    assert all(cost > 0 for (cost,) in calls(trial, "cost_usd"))
+    assert all(cost > 0 for (cost,) in read_rows(trial.work.ledger, "SELECT cost_usd FROM attempts"))

@@ -49,7 +49,7 @@ def test_batches_of_two_judges_say_what_they_say_online_for_half_the_price(tmp_p
         online = judge(copy, server, batch=False)
         assert online.calls_made == len(server.online) == 9
     assert verdicts(run) == verdicts(copy)
-    costs = [read_rows(one / "judge.sqlite", "SELECT sum(cost_usd) FROM calls")[0][0] for one in (run, copy)]
+    costs = [read_rows(one / "judge.sqlite", "SELECT sum(cost_usd) FROM attempts")[0][0] for one in (run, copy)]
     assert costs[0] == pytest.approx(costs[1] / 2)
     assert not list((run / "judge-batches").iterdir())
 

@@ -175,4 +175,4 @@ def test_sigterm_and_sighup_end_a_run_as_ctrl_c_does(tmp_path, start_server, num
     made = (tmp_path / "run" / "predictions.jsonl").read_text().splitlines()
     assert 2 == len(made) == sum(progress["states"].values()) < progress["cases"] == 20
     assert not progress["is_complete"]
-    assert progress["unseen_replies"] == 2, "what was in flight may be billed"
+    assert progress["uncounted_replies"] == 2, "what was in flight may be billed"

@@ -381,7 +381,7 @@ def test_a_spending_limit_stops_before_it_is_passed_and_exits_1(tmp_path, start_
     code, _, err = finish(medthink(*words))
     assert code == 1
     assert "--max-usd" in err
-    ((spent,),) = rows(tmp_path / "run", "SELECT sum(cost_usd) FROM calls")
+    ((spent,),) = rows(tmp_path / "run", "SELECT sum(cost_usd) FROM attempts")
     # The first calls are set aside by estimate; after them the dearest one so far counts.
     assert 0 < spent <= 0.5 + CONCURRENCY * DEAREST_USD
     assert server.requests < 30

@@ -184,13 +184,14 @@ def test_a_refusal_or_truncation_is_a_paid_reply(fault, stop, spec):
     assert server.requests == 1
 
 
-def test_paid_attempts_that_failed_are_counted_as_wasted():
-    reply, *_ = asyncio.run(ask_once(["invalid-json", "invalid-json"]))
-    assert reply.wasted == Usage(input=700, cached=20, output=40, reasoning=10)
+def test_paid_attempts_that_failed_are_counted_one_by_one():
+    usage = Usage(input=350, cached=10, output=20, reasoning=5)
+    _, attempts, _ = asyncio.run(ask_once(["invalid-json", "invalid-json"]))
+    assert [(one.outcome, one.usage) for one in attempts] == [("invalid_json", usage)] * 2 + [("ok", usage)]
     error, attempts, server = asyncio.run(ask_once(["invalid-json"] * 9))
     assert error.kind == "invalid_json" and "--no-schema" in str(error)
     assert error.attempts == len(attempts) == server.requests == 3
-    assert error.usage == Usage(input=1050, cached=30, output=60, reasoning=15)
+    assert [one.usage for one in attempts] == [usage] * 3
 
 
 def test_without_a_schema_prose_is_an_answer():

@@ -11,7 +11,8 @@ import numpy as np
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.core.digest import digest_value, seed_from
-from medthink.models.request import Reply, Usage
+from medthink.models.prices import Charge
+from medthink.models.request import Attempt, Reply, Usage
 from medthink.runs.ledger.ledger import Call, Ledger
 from medthink.runs.manifest import Manifest
 from medthink.runs.run import write_results
@@ -110,7 +111,9 @@ def _keep(
     async def record(ledger: Ledger, one: Prediction) -> None:
         key = digest_value([one.case, one.sample])
         await ledger.intend(Call(key, key, one.case, manifest.task, b"{}"))
-        await ledger.settle(key, Reply(text="…", usage=usage, model=manifest.model, latency_s=0.5), cost_usd=usd)
+        sent = Attempt(number=1, endpoint="made", outcome="ok", is_sent=False, latency_s=0.5, usage=usage)
+        ledger.note_attempt(key, sent, Charge(usd))
+        await ledger.settle(key, Reply(text="…", usage=usage, model=manifest.model, latency_s=0.5))
         await ledger.save_prediction(one.case, one.sample, state=one.state, body=msgspec.json.encode(one))
 
     async def write() -> None:

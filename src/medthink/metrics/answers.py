@@ -157,7 +157,8 @@ class Total(msgspec.Struct, frozen=True):
 class UsageSummary(msgspec.Struct, frozen=True):
     """The usage of many calls.
 
-    `unseen_replies` were requested and never arrived: they may have been billed, so the cost is a lower bound.
+    `uncounted_replies` never arrived or count no tokens, and may have been billed: they stand in the cost with the most
+    that they may cost by the price list.
     """
 
     calls: int
@@ -170,7 +171,7 @@ class UsageSummary(msgspec.Struct, frozen=True):
     latency_p50_s: float | None
     latency_p95_s: float | None
     output_tokens_per_s: float | None
-    unseen_replies: int = 0
+    uncounted_replies: int = 0
 
 
 def summarise_usage(calls: Iterable[CallUsage]) -> UsageSummary:

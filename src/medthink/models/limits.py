@@ -5,13 +5,13 @@ import contextlib
 import random
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import msgspec
 
-from medthink.models.request import ErrorKind, ModelError
+from medthink.models.request import FAILURES, ModelError
 
 WINDOW_S = 60.0
 
@@ -137,18 +137,6 @@ class Throttle:
         self.tokens = RateWindow(pace.tokens_per_minute) if pace.tokens_per_minute else None
 
 
-# How many attempts a call has if the last one failed in this way. An invalid answer is paid for each time.
-MAX_TRIES: dict[ErrorKind, int] = {
-    "rate_limit": 10,
-    "server": 6,
-    "connection": 6,
-    "invalid_reply": 4,
-    "timeout": 3,
-    "invalid_json": 3,
-    "oversized": 2,
-}
-
-
 class Backoff(msgspec.Struct, frozen=True, kw_only=True):
     """Waits double from `first_s` up to `most_s`.
 
@@ -160,15 +148,27 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
     patience_s: float = 600.0
 
 
-def is_final(error: ModelError, tries: int, backoff: Backoff) -> bool:
-    """Whether there were enough attempts, or another is pointless."""
-    if not error.retryable or tries >= MAX_TRIES[error.kind]:
-        return True
-    return error.retry_after_s is not None and error.retry_after_s > backoff.patience_s
+def next_wait_s(
+    history: Sequence[ModelError], backoff: Backoff, chance: random.Random, *, untried: int = 0
+) -> float | None:
+    """How long a call waits before its next attempt, after these failures; None if there is none.
+
+    `untried` servers have not seen the call since the last wait: one of them is asked at once. What may have been
+    billed counts against the tries of its kind on whichever server it was.
+    """
+    last = history[-1]
+    rule = FAILURES[last.kind]
+    if last.is_billed and sum(error.is_billed for error in history) >= rule.tries:
+        return None
+    if untried and rule.elsewhere:
+        return 0.0
+    if len(history) >= rule.tries or (last.retry_after_s or 0.0) > backoff.patience_s:
+        return None
+    return _wait_s(last, len(history), backoff, chance)
 
 
-def retry_wait_s(error: ModelError, tries: int, backoff: Backoff, chance: random.Random) -> float:
-    """The wait before the next try: never shorter than the provider asks for, and randomised."""
+def _wait_s(error: ModelError, tries: int, backoff: Backoff, chance: random.Random) -> float:
+    """Never shorter than the provider asks for, and randomised."""
     ceiling = min(backoff.most_s, backoff.first_s * 2.0 ** (tries - 1))
     jittered = ceiling * chance.uniform(0.5, 1.0)
     if error.retry_after_s is None:
@@ -231,9 +231,15 @@ class Endpoints:
             return min(ready, key=lambda endpoint: (endpoint.in_flight, endpoint.served))
         return min(others, key=lambda endpoint: (endpoint.rests_until, endpoint.in_flight))
 
+    def count_ready(self, endpoints: Collection[Endpoint]) -> int:
+        """How many of these may be asked now."""
+        now = self._clock()
+        return sum(endpoint.is_ready(now) for endpoint in endpoints)
+
     def note_success(self, endpoint: Endpoint) -> None:
-        """It answers: it is healthy."""
+        """It answers: it is healthy, and whatever pause it asked for is over."""
         endpoint.failures = 0
+        endpoint.rests_until = 0.0
         self._down_since = None
 
     def note_failure(self, endpoint: Endpoint) -> None:

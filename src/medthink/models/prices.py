@@ -2,8 +2,10 @@
 
 import math
 import re
+from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -50,6 +52,29 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             input_above if self.cached_above is None else self.cached_above,
             self.output if self.output_above is None else self.output_above,
         )
+
+
+class Charge(NamedTuple):
+    """What an attempt cost: None if the price is not known.
+
+    `is_least`: nobody counted its tokens, or the counts contradict each other; the most that it may cost by the price
+    list stands for it.
+    """
+
+    cost_usd: float | None
+    is_least: bool = False
+
+
+NOT_BILLED = Charge(0.0)
+
+
+def charge_attempt(
+    usage: Usage | None, *, is_billed: bool, worst_usd: float | None, price: Callable[[Usage], float | None]
+) -> Charge:
+    """What an attempt with these tokens cost; one that was or may have been billed is never free."""
+    if usage is not None:
+        return Charge(price(usage))
+    return Charge(worst_usd, is_least=True) if is_billed else NOT_BILLED
 
 
 class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -5,7 +5,7 @@ A refusal, a truncation or a filtered answer is an *outcome*: it was paid for an
 back is not an answer.
 """
 
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 import pybase64
@@ -125,9 +125,8 @@ class Usage(msgspec.Struct, frozen=True):
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """What a model answered; `usage` is None if the provider does not report it, which is not the same as 0.
 
-    `wasted` is what earlier, failed attempts of the same call used: it was paid for as well. `doubts` names additional
-    fields with invalid values, such as a negative token count; they count as unknown. `latency_s` is None if
-    it is not known, as for a reply of a batch.
+    `doubts` names additional fields with invalid values, such as a negative token count; they count as unknown.
+    `latency_s` is None if it is not known, as for a reply of a batch.
     """
 
     text: str
@@ -138,7 +137,6 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     model: str = ""
     latency_s: float | None = 0.0
     attempts: int = 1
-    wasted: Usage = Usage()
     doubts: tuple[str, ...] = ()
 
 
@@ -149,7 +147,8 @@ UNSEEN = ("unknown", "cancelled", "timeout", "connection", "oversized")
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """One try at sending a request; `outcome` is "ok", "cancelled" or the kind of the error.
 
-    `is_sent` is False if no byte of it can have reached the server.
+    `is_sent` is False if no byte of it can have reached the server; `is_billed` says that it was or may have been
+    billed, whether or not its tokens (`usage`) are known.
     """
 
     number: int
@@ -157,6 +156,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     outcome: str
     is_sent: bool
     latency_s: float
+    is_billed: bool = False
     usage: Usage | None = None
 
     @property
@@ -206,9 +206,38 @@ ErrorKind = Literal[
     "expired",
 ]
 
-RETRYABLE: frozenset[ErrorKind] = frozenset(
-    {"timeout", "rate_limit", "server", "connection", "invalid_reply", "oversized", "invalid_json"}
-)
+
+class FailureRule(NamedTuple):
+    """What follows from an attempt that failed in one way.
+
+    `tries` is how many attempts a call has in all if the last one failed so; 1 means that asking the same server again
+    is pointless. `elsewhere`: another server may answer. `sickens`: the server itself failed, and rests for a while.
+    `is_billed`: the answer may have been generated and billed, even if no token count arrived.
+    """
+
+    tries: int = 1
+    elsewhere: bool = True
+    sickens: bool = False
+    is_billed: bool = False
+
+
+FAILURES: dict[ErrorKind, FailureRule] = {
+    "timeout": FailureRule(tries=3, sickens=True, is_billed=True),
+    "rate_limit": FailureRule(tries=10),
+    "server": FailureRule(tries=6, sickens=True),
+    "connection": FailureRule(tries=6, sickens=True, is_billed=True),
+    "invalid_reply": FailureRule(tries=4, sickens=True, is_billed=True),
+    "oversized": FailureRule(tries=2, sickens=True, is_billed=True),
+    "invalid_json": FailureRule(tries=3, elsewhere=False, is_billed=True),
+    "bad_request": FailureRule(),
+    "unsupported": FailureRule(),
+    "auth": FailureRule(),
+    "quota": FailureRule(),
+    "content_filter": FailureRule(elsewhere=False),
+    "unreachable": FailureRule(elsewhere=False),
+    "expired": FailureRule(elsewhere=False),
+}
+RETRYABLE: frozenset[ErrorKind] = frozenset(kind for kind, rule in FAILURES.items() if rule.tries > 1)
 
 
 class ModelError(OutsideError):
@@ -237,6 +266,12 @@ class ModelError(OutsideError):
     def retryable(self) -> bool:
         """Whether the same request may succeed when sent again."""
         return self.kind in RETRYABLE
+
+    @property
+    def is_billed(self) -> bool:
+        """Whether what was sent may have been billed: the answer was lost, unreadable, or came with a good status."""
+        is_good = self.status is not None and 200 <= self.status < 300
+        return self.usage is not None or is_good or FAILURES[self.kind].is_billed
 
     @property
     def advice(self) -> str:

@@ -19,11 +19,10 @@ from medthink.models.limits import (
     RateLimits,
     Throttle,
     WindowCharge,
-    is_final,
-    retry_wait_s,
+    next_wait_s,
 )
 from medthink.models.prices import estimate_input_tokens
-from medthink.models.request import Attempt, AttemptLog, ErrorKind, ModelError, Reply, Request, Usage
+from medthink.models.request import FAILURES, Attempt, AttemptLog, ModelError, Reply, Request
 from medthink.models.server_check import ServerAddress, check_server, is_alive
 from medthink.models.wires import Encoded, HttpReply, Wire
 
@@ -34,10 +33,6 @@ MAX_REPLY_BYTES = 8 * 1024 * 1024
 # Small chunks are joined up to this size: fewer system calls, and no second copy of the whole body.
 WRITE_BYTES = 64 * 1024
 
-# A server that fails this way is unhealthy; health checks show when it has recovered.
-_SICKENING: frozenset[ErrorKind] = frozenset({"timeout", "server", "connection", "invalid_reply", "oversized"})
-# Errors that depend on the prompt: another server would give the same.
-_SAME_EVERYWHERE: frozenset[ErrorKind] = frozenset({"rate_limit", "invalid_json", "content_filter", "unreachable"})
 _MOST_PROBE_WAIT_S = 30.0
 
 
@@ -121,25 +116,26 @@ class HttpModel:
         `log` is notified of every attempt when it ends, including cancelled ones.
         """
         encoded = self.preflight(request)
-        tries, sent, wasted = 0, 0, Usage()
+        sent = 0
+        history: list[ModelError] = []
         failed: dict[Endpoint, ModelError] = {}
         while True:
-            tries += 1
-            posting = _Posting(encoded, tries, log)
+            posting = _Posting(encoded, len(history) + 1, log)
             try:
                 reply = await self._try_once(request, posting, failed)
             except ModelError as error:
                 sent += posting.is_sent
-                wasted += error.usage or Usage()
-                # Another server may answer what this one cannot.
-                if not self._has_other(failed, error):
-                    if is_final(error, tries, self.transport.backoff):
-                        raise self._finalise(error, sent, wasted) from None
-                    await asyncio.sleep(retry_wait_s(error, tries, self.transport.backoff, self._chance))
+                history.append(error)
+                untried = self._count_untried(failed, error)
+                wait_s = next_wait_s(history, self.transport.backoff, self._chance, untried=untried)
+                if wait_s is None:
+                    raise self._finalise(error, sent) from None
+                if not untried:
                     failed.clear()
+                await asyncio.sleep(wait_s)
             else:
                 self._blame(failed)
-                return msgspec.structs.replace(reply, attempts=sent + 1, wasted=wasted)
+                return msgspec.structs.replace(reply, attempts=sent + 1)
             if log is not None:
                 await log.again()
 
@@ -166,14 +162,16 @@ class HttpModel:
         finally:
             self.gate.leave()
 
-    def _has_other(self, failed: dict[Endpoint, ModelError], error: ModelError) -> bool:
-        """Whether there is another server that this call has not tried yet."""
-        return error.kind not in _SAME_EVERYWHERE and len(failed) < len(self.endpoints.all)
+    def _count_untried(self, failed: dict[Endpoint, ModelError], error: ModelError) -> int:
+        """How many other servers may answer what this one did not; a crowded server is not left for a resting one."""
+        others = [endpoint for endpoint in self.endpoints.all if endpoint not in failed]
+        return len(others) if error.kind != "rate_limit" else self.endpoints.count_ready(others)
 
     def _blame(self, failed: dict[Endpoint, ModelError]) -> None:
         """One server answered: the failures of others on the same request were their fault."""
         for endpoint, error in failed.items():
-            if error.kind not in _SAME_EVERYWHERE and not _is_sickening(error):
+            rule = FAILURES[error.kind]
+            if rule.elsewhere and error.kind != "rate_limit" and not _is_sickening(error):
                 self.endpoints.note_failure(endpoint)
 
     async def _wait_for_server(self) -> None:
@@ -228,7 +226,7 @@ class HttpModel:
 
     async def _record(self, request: Request, posting: "_Posting", endpoint: Endpoint) -> Reply:
         """Send once, and record the outcome in the endpoint's health and the log."""
-        started, outcome, usage = time.monotonic(), "cancelled", None
+        started, outcome, usage, is_billed = time.monotonic(), "cancelled", None, True
         endpoint.in_flight += 1
         endpoint.served += 1
         try:
@@ -238,7 +236,7 @@ class HttpModel:
             self.endpoints.note_success(endpoint)
             return msgspec.structs.replace(reply, latency_s=time.monotonic() - started)
         except ModelError as error:
-            outcome, usage = error.kind, error.usage
+            outcome, usage, is_billed = error.kind, error.usage, error.is_billed
             self._note_health(endpoint, error)
             raise
         finally:
@@ -247,7 +245,7 @@ class HttpModel:
                 latency_s = time.monotonic() - started
                 attempt = Attempt(
                     number=posting.number, endpoint=endpoint.url, outcome=outcome, is_sent=posting.is_sent,
-                    latency_s=latency_s, usage=usage,
+                    latency_s=latency_s, is_billed=is_billed and posting.is_sent, usage=usage,
                 )  # fmt: skip
                 posting.log.note(attempt)
 
@@ -291,8 +289,8 @@ class HttpModel:
             self._session = aiohttp.ClientSession(connector=connector, timeout=timeout)
         return self._session
 
-    def _finalise(self, error: ModelError, sent: int, wasted: Usage) -> ModelError:
-        """The error for the caller: without the key, with its cost and a remedy."""
+    def _finalise(self, error: ModelError, sent: int) -> ModelError:
+        """The error for the caller: without the key, and with a remedy."""
         key = self.target.key
         remedy = error.remedy
         if error.kind == "auth":
@@ -302,7 +300,7 @@ class HttpModel:
             key.redact(error.detail) if key else error.detail,
             status=error.status,
             retry_after_s=error.retry_after_s,
-            usage=wasted if wasted != Usage() else None,
+            usage=error.usage,
             remedy=remedy,
         )
         final.attempts = sent
@@ -341,7 +339,7 @@ class _Posting(aiohttp.Payload):
 
 def _is_sickening(error: ModelError) -> bool:
     """Whether the server failed; a reply with token counts comes from the model."""
-    return error.kind in _SICKENING and error.usage is None
+    return FAILURES[error.kind].sickens and error.usage is None
 
 
 async def read_body(response: aiohttp.ClientResponse) -> bytes:

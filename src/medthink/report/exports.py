@@ -138,7 +138,7 @@ def _usage_record(entry: ReportRun) -> dict[str, Cell]:
         "calls": usage.calls if usage else None,
         "output_tokens_a_case": _rounded(tokens_per_case(entry)),
         "cost_usd": _rounded(usage.cost_usd.value) if usage else None,
-        "unseen_replies": usage.unseen_replies if usage else None,
+        "uncounted_replies": usage.uncounted_replies if usage else None,
     }
 
 

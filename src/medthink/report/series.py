@@ -118,7 +118,7 @@ def plot_entry(entry: ReportRun) -> PlottedRun:
         effort=manifest.condition.effort or "",
         accuracy=entry.accuracy or Undefined(reason="no letters", n=0),
         usd=usage.cost_usd.value if usage else None,
-        is_least_usd=usage is not None and usage.unseen_replies > 0,
+        is_least_usd=usage is not None and usage.uncounted_replies > 0,
         output_tokens=tokens_per_case(entry),
     )
 

@@ -124,5 +124,5 @@ def _cost(group: ComparableGroup) -> str:
     if unknown == len(group.entries):
         return f"{count_of(calls, 'call')}; the cost is unknown."
     rest = f"; the cost of {count_of(unknown, 'run')} is unknown" if unknown else ""
-    is_least = any(entry.scores.usage and entry.scores.usage.unseen_replies for entry in group.entries)
+    is_least = any(entry.scores.usage and entry.scores.usage.uncounted_replies for entry in group.entries)
     return f"{count_of(calls, 'call')} for {as_usd(spent, is_least=is_least)}{rest}."

@@ -25,8 +25,9 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """A run's progress; everything here can be recomputed from the ledger.
 
     Of the `image_replies` to calls with images, `image_doubts` count too few input tokens to have seen them.
-    `unseen_replies` were requested and never arrived: the provider may have billed them, so `cost_usd` is then a lower
-    bound. `usage_doubts` counts replies with token counts that make no sense.
+    `uncounted_replies` never arrived or count no tokens, and may have been billed: they stand in `cost_usd` with the
+    most that they may cost, and it is shown as "at least". `usage_doubts` counts replies with token counts that make
+    no sense.
     """
 
     cases: int
@@ -36,7 +37,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     image_replies: int = 0
     image_doubts: int = 0
     cost_usd: float | None
-    unseen_replies: int = 0
+    uncounted_replies: int = 0
     usage_doubts: int = 0
     reported_models: tuple[str, ...]
     first_call_at: str | None
@@ -45,8 +46,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_least_cost(self) -> bool:
-        """Whether replies that never arrived may have been billed on top of the cost."""
-        return self.unseen_replies > 0 and self.cost_usd is not None
+        """Whether the cost holds attempts whose tokens nobody counted."""
+        return self.uncounted_replies > 0 and self.cost_usd is not None
 
     @property
     def word(self) -> str:

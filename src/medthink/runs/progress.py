@@ -26,10 +26,11 @@ import msgspec
 from medthink.core.clock import now_utc
 from medthink.core.files import write_atomic
 from medthink.core.jsonio import encode_json
+from medthink.models.prices import Charge
 from medthink.models.request import Usage
 
 if TYPE_CHECKING:
-    from medthink.runs.ledger.queries import LedgerQueries
+    from medthink.runs.ledger.queries import LedgerQueries, Spent
     from medthink.workflow.prediction import Prediction
 
 Phase = Literal[
@@ -56,9 +57,8 @@ class LiveCounts:
     `predictions` and `calls` are the totals of the whole run, including earlier sessions; `calls` is the expected
     number, corrected as cases end. Of these calls, `kept` were answered in earlier sessions, `done` in this one,
     `failed` brought no answer, and `queued` wait in a batch. Tokens and money are those of the whole run; `cost_usd` is
-    None when a price is not known, and `is_least_cost` says that replies which never arrived may have been billed on
-    top. `warnings` are what a person should know but do not stop the run. `unit` is what a prediction is called where
-    it is shown.
+    None when a price is not known, and `is_least_cost` says that nobody counted the tokens of some attempts. `warnings`
+    are what a person should know but do not stop the run. `unit` is what a prediction is called where it is shown.
     """
 
     def __init__(self) -> None:
@@ -105,14 +105,19 @@ class LiveCounts:
         pace = self.per_minute()
         return None if not pace else max(0, self.calls - self.finished) * WINDOW_S / pace
 
-    def count_end(self, usage: Usage | None, cost_usd: float | None, *, is_answered: bool) -> None:
+    def count_paid(self, usage: Usage | None, charge: Charge) -> None:
+        """Count the tokens and the cost of an attempt."""
+        self.count_tokens(usage)
+        known = self.cost_usd is not None and charge.cost_usd is not None
+        self.cost_usd = (self.cost_usd or 0.0) + (charge.cost_usd or 0.0) if known else None
+        self.is_least_cost |= charge.is_least
+
+    def count_end(self, *, is_answered: bool) -> None:
         """Count a call that ended."""
         if is_answered:
             self.done += 1
         else:
             self.failed += 1
-        self.count_tokens(usage)
-        self.cost_usd = None if self.cost_usd is None or cost_usd is None else self.cost_usd + cost_usd
         now = time.time()
         self.ends.append(now)
         while self.ends[0] < now - WINDOW_S:
@@ -124,11 +129,10 @@ class LiveCounts:
             self.input_tokens += usage.input
             self.output_tokens += usage.output
 
-    def take_spent(self, records: "LedgerQueries", *, is_running: bool = True) -> None:
-        """Set the recorded tokens and money."""
+    def take_spent(self, records: "LedgerQueries", own: "Spent") -> None:
+        """Set the recorded tokens, and the money of the run's own calls."""
         self.count_tokens(records.tokens())
-        self.cost_usd = records.paid().cost_usd
-        self.is_least_cost = records.totals().lost_replies(is_running=is_running) > 0
+        self.cost_usd, self.is_least_cost = own.cost_usd, own.uncounted > 0
 
     def snapshot(self) -> dict[str, Any]:
         """The counts as plain data, for JSON."""

@@ -20,7 +20,7 @@ from medthink.core.numbers import as_usd
 from medthink.models.request import Usage
 from medthink.runs.ledger.ledger import Ledger
 from medthink.runs.ledger.lock import is_locked
-from medthink.runs.ledger.queries import LEDGER, LedgerQueries, Totals, count_image_warnings
+from medthink.runs.ledger.queries import LEDGER, LedgerQueries, Spent, count_image_warnings
 from medthink.runs.manifest import Manifest, Progress, find_benchmark, read_manifest, write_manifest
 from medthink.runs.progress import LIVE, WINDOW_S, LiveCounts, ProgressFile
 from medthink.runs.selection import ReadSelected, find_changed, read_selected
@@ -56,7 +56,7 @@ def _take_totals(counts: LiveCounts, manifest: Manifest, live: ProgressFile | No
 
 
 def _take_records(counts: LiveCounts, records: LedgerQueries) -> None:
-    totals = records.totals()
+    totals = records.totals(is_running=counts.is_running)
     counts.states.update(records.prediction_states())
     counts.done, counts.failed = totals.calls.get("done", 0), totals.calls.get("failed", 0)
     counts.queued = totals.calls.get("queued", 0)
@@ -64,7 +64,7 @@ def _take_records(counts: LiveCounts, records: LedgerQueries) -> None:
     intended = totals.calls.get("open", 0)
     counts.in_flight = min(intended, records.places() or intended)
     counts.retried = records.retries()
-    counts.take_spent(records, is_running=counts.is_running)
+    counts.take_spent(records, totals.own)
     counts.ends.extend(records.ends_since(time.time() - WINDOW_S))
     counts.began = min([*counts.ends, counts.began])
 
@@ -144,12 +144,12 @@ def read_rows(run: Path) -> tuple[IndexRow, ...]:
     return _ordered(_read_ledger(run) if is_unsettled(run) else _read_predictions(run))
 
 
-def read_totals(run: Path) -> Totals | None:
-    """What the calls of a run add up to, by its ledger; None where it has none yet."""
+def read_spent(run: Path, *, is_running: bool) -> Spent | None:
+    """What the calls of a run cost, by its ledger; None where it has none yet."""
     if not (run / LEDGER).is_file():
         return None
     with closing(LedgerQueries.open(run)) as records:
-        return records.totals()
+        return records.totals(is_running=is_running).spent
 
 
 def is_unsettled(run: Path) -> bool:
@@ -343,7 +343,7 @@ def write_results(out: Path, manifest: Manifest, ledger: Ledger, total: int) -> 
 
 def summarise(ledger: LedgerQueries, total: int, *, is_running: bool = False) -> Progress:
     """The run's progress, computed from its ledger."""
-    totals, span = ledger.totals(), ledger.span()
+    totals, span = ledger.totals(is_running=is_running), ledger.span()
     states, doubts = ledger.prediction_states(), count_image_warnings(ledger)
     return Progress(
         cases=total,
@@ -352,8 +352,8 @@ def summarise(ledger: LedgerQueries, total: int, *, is_running: bool = False) ->
         attempts=totals.attempts,
         image_replies=doubts.replies,
         image_doubts=doubts.doubtful,
-        cost_usd=totals.cost_usd,
-        unseen_replies=totals.lost_replies(is_running=is_running),
+        cost_usd=totals.spent.cost_usd,
+        uncounted_replies=totals.spent.uncounted,
         usage_doubts=ledger.usage_doubts(),
         reported_models=ledger.reported_models(),
         first_call_at=span[0],

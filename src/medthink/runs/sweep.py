@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -26,7 +26,7 @@ from medthink.runs.calls.budget import Budget, BudgetReached
 from medthink.runs.calls.opening import SweepShared
 from medthink.runs.engine import run_to_end
 from medthink.runs.ledger.lock import is_locked, lock_run
-from medthink.runs.ledger.queries import LEDGER, LedgerQueries, PaidTotals
+from medthink.runs.ledger.queries import LEDGER, LedgerQueries, Spent
 from medthink.runs.manifest import RunSpec
 from medthink.runs.progress import LiveCounts, Phase
 from medthink.runs.run import read_status
@@ -59,7 +59,7 @@ class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
 class SweepManifest(msgspec.Struct, frozen=True, kw_only=True):
     """`sweep.json`: the runs of a sweep, the limits they share, and what was made and paid for so far.
 
-    `is_least_paid` says that replies which never arrived may have been billed on top of `paid_usd`.
+    `is_least_paid` says that nobody counted the tokens of some attempts in `paid_usd`.
     """
 
     format: int = 1
@@ -264,34 +264,27 @@ def refresh_totals(spec: SweepSpec, manifest: SweepManifest) -> SweepManifest:
     return replace(
         manifest,
         calls_made=paid.calls,
-        paid_usd=paid.cost_usd,
-        is_least_paid=any(_lost_replies(run.folder) for run in spec.runs),
+        paid_usd=paid.spent.cost_usd,
+        is_least_paid=paid.spent.uncounted > 0,
         ended_at=now_utc(),
     )
 
 
-def _lost_replies(folder: Path) -> int:
-    """How many replies of a run never arrived and may have been billed."""
-    if not (folder / LEDGER).is_file():
-        return 0
-    with closing(LedgerQueries.open(folder)) as records:
-        return records.totals().lost_replies(is_running=False)
+class PaidTotals(NamedTuple):
+    """How many calls were made, including repeats, and what they cost."""
+
+    calls: int
+    spent: Spent
 
 
 def total_paid(folders: Sequence[Path]) -> PaidTotals:
-    """The calls made and paid for in all these runs, each counted once."""
-    calls, cost = 0, 0.0
-    is_known = True
+    """The calls made and paid for in all these runs, each counted once; no process works on them."""
+    paid = PaidTotals(0, Spent(0.0))
     for folder in folders:
-        if not (folder / LEDGER).is_file():
-            continue
-        records = LedgerQueries.open(folder)
-        paid = records.paid()
-        records.close()
-        calls += paid.calls
-        is_known = is_known and paid.cost_usd is not None
-        cost += paid.cost_usd or 0.0
-    return PaidTotals(calls, cost if is_known else None)
+        if (folder / LEDGER).is_file():
+            with closing(LedgerQueries.open(folder)) as records:
+                paid = PaidTotals(paid.calls + records.calls_paid(), paid.spent + records.totals().own)
+    return paid
 
 
 class _SweepWorker:
@@ -301,7 +294,9 @@ class _SweepWorker:
         self._spec = spec
         self._counts = counts
         paid = total_paid([run.folder for run in spec.runs])
-        self._budget = Budget(max_usd=spec.max_usd, max_calls=spec.max_calls, spent_usd=paid.cost_usd, calls=paid.calls)
+        self._budget = Budget(
+            max_usd=spec.max_usd, max_calls=spec.max_calls, spent_usd=paid.spent.cost_usd, calls=paid.calls
+        )
         self._ended: dict[str, SweepRunResult] = {}
         self.stopped_by: BudgetReached | None = None
 

@@ -14,9 +14,9 @@ import msgspec
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Image
 from medthink.core.errors import DataError, MedThinkError, UsageError
-from medthink.models.request import UNSEEN, Reply, Usage
+from medthink.models.request import Reply, Usage
 from medthink.runs.calls.asking import encode_image
-from medthink.runs.ledger.queries import LEDGER, LedgerQueries, connect_read_only, find_uri
+from medthink.runs.ledger.queries import CALL_COST, LEDGER, LedgerQueries, connect_read_only, find_uri
 from medthink.runs.manifest import Manifest, find_benchmark, read_manifest
 from medthink.workflow.prediction import Prediction
 from medthink.workflow.tasks import ends_in_answer, has_letters
@@ -47,6 +47,9 @@ class AttemptTrace(msgspec.Struct, frozen=True):
     outcome: str
     is_sent: bool
     latency_s: float
+    usage: Usage | None
+    cost_usd: float | None
+    is_least_cost: bool
 
 
 class CallTrace(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,8 +73,8 @@ class CallTrace(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_least_cost(self) -> bool:
-        """Whether a reply that never arrived may have been billed on top of the cost."""
-        return any(one.is_sent and one.outcome in UNSEEN for one in self.attempts)
+        """Whether nobody counted the tokens of an attempt."""
+        return any(one.is_least_cost for one in self.attempts)
 
     @property
     def images(self) -> tuple[SentImage, ...]:
@@ -138,7 +141,7 @@ class Trace(LedgerQueries):
         """Every case that has been asked about, by case and sample; those without a prediction are unfinished."""
         made = [self._row(one) for one in self.predictions_as(Prediction)]
         under_way = self._reader.execute(
-            "SELECT case_id, count(*), sum(cost_usd), count(*) - count(cost_usd) FROM calls"
+            f"SELECT case_id, count(*), total({CALL_COST}), count(*) - count({CALL_COST}) FROM calls"
             " WHERE case_id NOT IN (SELECT case_id FROM predictions) GROUP BY case_id"
         )
         unfinished = [
@@ -148,7 +151,7 @@ class Trace(LedgerQueries):
                 state=UNFINISHED,
                 calls=calls,
                 cost_usd=None if unpriced else cost,
-                is_least_cost=case in self._unseen,
+                is_least_cost=case in self._uncounted,
             )
             for case, calls, cost, unpriced in under_way
         ]
@@ -194,13 +197,13 @@ class Trace(LedgerQueries):
             calls=len(one.calls),
             tokens=one.tokens,
             cost_usd=one.cost_usd,
-            is_least_cost=one.case in self._unseen,
+            is_least_cost=one.case in self._uncounted,
             latency_s=one.latency_s,
         )
 
     @cached_property
-    def _unseen(self) -> frozenset[int]:
-        return self.unseen_cases()
+    def _uncounted(self) -> frozenset[int]:
+        return self.uncounted_cases()
 
     def _correct(self) -> dict[int, str]:
         """The right letter of each case; empty for a task without letters, or without the benchmark."""
@@ -212,7 +215,7 @@ class Trace(LedgerQueries):
     def _calls_of(self, case_id: int) -> Iterator[CallTrace]:
         images = self.images(case_id)
         found = self._reader.execute(
-            "SELECT key, id, kind, state, request, reply, error_kind, error_detail, cost_usd, started_at, ended_at"
+            f"SELECT key, id, kind, state, request, reply, error_kind, error_detail, {CALL_COST}, started_at, ended_at"
             " FROM calls WHERE case_id = ? ORDER BY id",
             (case_id,),
         ).fetchall()
@@ -238,9 +241,15 @@ class Trace(LedgerQueries):
             )
 
     def _attempts_of(self, key: str) -> Iterator[AttemptTrace]:
-        found = "SELECT number, endpoint, outcome, is_sent, latency_s FROM attempts WHERE call_key = ? ORDER BY rowid"
-        for number, endpoint, outcome, is_sent, latency_s in self._reader.execute(found, (key,)):
-            yield AttemptTrace(number, endpoint, outcome, bool(is_sent), latency_s)
+        found = (
+            "SELECT number, endpoint, outcome, is_sent, latency_s, usage, cost_usd, is_least FROM attempts"
+            " WHERE call_key = ? ORDER BY rowid"
+        )
+        for number, endpoint, outcome, is_sent, latency_s, used, cost_usd, is_least in self._reader.execute(
+            found, (key,)
+        ):
+            usage = None if used is None else self._reader.decode(used, Usage)
+            yield AttemptTrace(number, endpoint, outcome, bool(is_sent), latency_s, usage, cost_usd, bool(is_least))
 
     def _read_part(self, part: list[str], images: dict[str, Image]) -> str | SentImage:
         if part[0] == "text":

@@ -338,7 +338,8 @@ def _usage(path: Path) -> UsageSummary:
             for call in records.finished_calls()
         )
         # A call that failed has no reply to count, but may have been paid for.
-        lost = records.totals().lost_replies(is_running=is_locked(path))
-        return replace(answered, cost_usd=total(records.costs()), unseen_replies=lost)
+        is_running = is_locked(path)
+        uncounted = records.totals(is_running=is_running).spent.uncounted
+        return replace(answered, cost_usd=total(records.costs(is_running=is_running)), uncounted_replies=uncounted)
     finally:
         records.close()

@@ -184,7 +184,7 @@ def cost_text(usage: UsageSummary | None) -> str:
     total = usage.cost_usd
     if total.value is None and total.known:
         return f"over {as_usd(total.known)}"
-    return as_usd(total.value, is_least=usage.unseen_replies > 0)
+    return as_usd(total.value, is_least=usage.uncounted_replies > 0)
 
 
 def value_text(measured: Measured | None) -> str:

@@ -18,6 +18,7 @@ from medthink.cli.output import (
     progress_line,
     progress_text,
 )
+from medthink.models.prices import Charge
 from medthink.models.request import Usage
 from medthink.runs.progress import LiveCounts
 from processes import Server, finish, medthink
@@ -32,7 +33,8 @@ def counts():
     made.states.update({"ok": 9, "failed": 1})
     made.began = time.time() - 60
     for _ in range(20):
-        made.count_end(Usage(input=100, output=10), 0.01, is_answered=True)
+        made.count_paid(Usage(input=100, output=10), Charge(0.01))
+        made.count_end(is_answered=True)
     return made
 
 
@@ -46,7 +48,7 @@ def test_everything_that_matters_is_told_by_calls(counts):
 
 
 def test_what_is_not_known_is_said_so(counts):
-    counts.count_end(None, None, is_answered=False)
+    counts.count_paid(None, Charge(None))
     assert "cost unknown" in dict(progress_text(counts))["spent"]
     counts.cost_usd, counts.is_least_cost = 0.5, True
     assert "at least $0.50" in dict(progress_text(counts))["spent"]

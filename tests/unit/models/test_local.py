@@ -121,7 +121,7 @@ def test_a_run_by_a_local_model_is_like_any_other(tmp_path, folder):
     assert [(one.state, one.prediction) for one in predictions] == [("ok", "B")] * 3
     assert all(one.tokens.output == 4 and one.latency_s > 0 for one in predictions)
     progress = session.run.manifest.progress
-    assert progress.attempts == 0 and progress.unseen_replies == 0, "nothing leaves this machine"
+    assert progress.attempts == 0 and progress.uncounted_replies == 0, "nothing leaves this machine"
     assert progress.reported_models == ("tiny",) and progress.image_doubts >= 0
     assert run_session(spec).calls_made == 0
 

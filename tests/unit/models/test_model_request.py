@@ -3,6 +3,7 @@
 import base64
 import subprocess
 import sys
+from typing import get_args
 
 import msgspec
 import pytest
@@ -11,8 +12,7 @@ from hypothesis import strategies as st
 
 from medthink.core.digest import digest_bytes
 from medthink.models import ImagePart, ModelError, Request, Schema, TextPart, Usage
-from medthink.models.limits import MAX_TRIES
-from medthink.models.request import RETRYABLE
+from medthink.models.request import FAILURES, ErrorKind
 
 IMAGE = ImagePart.from_bytes(b"pixels", "image/png", width=10, height=20)
 BASE = Request(system="s", parts=(TextPart("t"), IMAGE), max_tokens=9)
@@ -61,8 +61,23 @@ def test_usage_adds_up():
     assert Usage(1, 2, 3, 4) + Usage(10, 20, 30, 40) == Usage(11, 22, 33, 44)
 
 
-def test_every_retryable_kind_has_a_number_of_tries():
-    assert set(MAX_TRIES) == RETRYABLE
+def test_every_kind_of_failure_has_its_rule():
+    assert set(FAILURES) == set(get_args(ErrorKind))
+
+
+@pytest.mark.parametrize(
+    ("error", "is_billed"),
+    [
+        (ModelError("timeout", "x"), True),
+        (ModelError("invalid_reply", "x", status=200), True),
+        (ModelError("server", "x", status=500), False),
+        (ModelError("server", "an error in a body that came with a good status", status=200), True),
+        (ModelError("server", "x", status=500, usage=Usage(input=5)), True),
+        (ModelError("rate_limit", "x", status=429), False),
+    ],
+)
+def test_what_was_answered_or_lost_may_have_been_billed(error, is_billed):
+    assert error.is_billed is is_billed
 
 
 @pytest.mark.parametrize(("kind", "retryable"), [("timeout", True), ("auth", False), ("invalid_json", True)])

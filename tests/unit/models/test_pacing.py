@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medthink.models import ModelError
-from medthink.models.limits import WINDOW_S, Backoff, ConcurrencyLimit, Endpoints, RateWindow, is_final, retry_wait_s
+from medthink.models.limits import WINDOW_S, Backoff, ConcurrencyLimit, Endpoints, RateWindow, next_wait_s
 
 
 class Clock:
@@ -197,18 +197,38 @@ def test_all_are_sick_until_one_recovers_or_answers():
 def test_a_wait_is_bounded_jittered_and_never_shorter_than_asked(tries, asked, seed):
     backoff = Backoff(first_s=1.0, most_s=60.0)
     error = ModelError("rate_limit", "x", retry_after_s=asked)
-    wait_s = retry_wait_s(error, tries, backoff, random.Random(seed))
+    wait_s = next_wait_s([error] * tries, backoff, random.Random(seed))
     if asked is None:
         ceiling = min(60.0, 2.0 ** (tries - 1))
         assert ceiling / 2 <= wait_s <= ceiling
     else:
         assert asked <= wait_s <= 1.1 * asked + 1.0
-    others = {retry_wait_s(error, tries, backoff, random.Random(seed + n)) for n in range(1, 4)}
+    others = {next_wait_s([error] * tries, backoff, random.Random(seed + n)) for n in range(1, 4)}
     assert others != {wait_s}, "calls that were turned away together must not come back together"
 
 
 @pytest.mark.parametrize(("kind", "last"), [("rate_limit", 10), ("server", 6), ("timeout", 3), ("auth", 1)])
 def test_tries_end_by_kind(kind, last):
     error = ModelError(kind, "x")
-    assert is_final(error, last, Backoff())
-    assert last == 1 or not is_final(error, last - 1, Backoff())
+    assert next_wait_s([error] * last, Backoff(), random.Random(0)) is None
+    assert last == 1 or next_wait_s([error] * (last - 1), Backoff(), random.Random(0)) is not None
+
+
+def test_another_server_is_asked_at_once_but_not_paid_more_often_than_one():
+    def wait(*kinds, untried=11):
+        return next_wait_s([ModelError(kind, "x") for kind in kinds], Backoff(), random.Random(0), untried=untried)
+
+    assert wait("rate_limit") == wait("auth") == wait(*["server"] * 11) == 0
+    assert wait("content_filter") is None and wait("invalid_json") > 0
+    assert wait(*["invalid_reply"] * 3) == 0 and wait(*["invalid_reply"] * 4) is None
+    assert wait("server", "invalid_reply", "server", *["invalid_reply"] * 2) == 0
+    assert wait("timeout", "connection", "invalid_reply", "invalid_reply") is None
+    assert wait("rate_limit", untried=0) > 0 and wait("auth", untried=0) is None
+
+
+def test_a_pause_asked_for_ends_with_the_next_answer():
+    endpoints = Endpoints(("http://a", "http://b"))
+    endpoints.note_wait(endpoints.all[0], 1e12)
+    assert endpoints.count_ready(endpoints.all) == 1
+    endpoints.note_success(endpoints.all[0])
+    assert endpoints.count_ready(endpoints.all) == 2

@@ -7,9 +7,17 @@ import pytest
 
 from ledger_rows import read_rows
 from medthink.core.errors import LedgerError, UsageError
+from medthink.models.prices import Charge
 from medthink.models.request import Attempt, ModelError, Reply, Usage
 from medthink.runs.calls.answerers import AddedAnswerer, NoPreflight
-from medthink.runs.calls.asking import FIRST_CASES, LATER_CASES, FailureGuard, LedgerCallMaker, settings_test_request
+from medthink.runs.calls.asking import (
+    FIRST_CASES,
+    LATER_CASES,
+    CallFailed,
+    FailureGuard,
+    LedgerCallMaker,
+    settings_test_request,
+)
 from medthink.runs.calls.budget import Budget
 from medthink.runs.ledger.ledger import Ledger
 from medthink.runs.manifest import RunSpec
@@ -143,7 +151,7 @@ def test_every_attempt_is_paid_from_the_budget_and_none_is_sent_that_it_does_not
     assert "--max-usd" in str(end)
     assert answerer.sent == 2
     assert budget.spent_usd == pytest.approx(0.2)
-    kind, cost = read_rows(tmp_path / "ledger.sqlite", "SELECT error_kind, cost_usd FROM calls")[0]
+    kind, cost = read_rows(tmp_path / "ledger.sqlite", "SELECT error_kind, total(cost_usd) FROM calls, attempts")[0]
     assert (kind, cost) == ("budget", pytest.approx(0.2))
 
 
@@ -156,7 +164,7 @@ def test_a_model_that_answers_under_another_name_is_pointed_out_once(tmp_path):
 def test_the_desk_stops_when_the_first_cases_fail_alike(tmp_path):
     _, ends = ask(tmp_path, Paid(("auth", 0)), Budget(), cases=range(30))
     kinds = {type(end) for end in ends}
-    assert kinds == {Unanswered, ModelError}
+    assert kinds == {CallFailed, ModelError}
     assert sum(isinstance(end, Unanswered) for end in ends) <= FIRST_CASES + 1
 
 
@@ -189,14 +197,15 @@ def test_what_concerns_the_whole_run_goes_through_another_packages_model(tmp_pat
 def test_replies_that_never_came_make_the_cost_a_lower_bound(benchmark, tmp_path):
     out = tmp_path / "run"
     run = go(benchmark, out).run
-    assert run.manifest.progress.unseen_replies == 0
+    assert run.manifest.progress.uncounted_replies == 0
     ledger = Ledger(out / "ledger.sqlite")
     key = read_rows(out / "ledger.sqlite", "SELECT key FROM calls LIMIT 1")[0][0]
 
     async def lose():
-        ledger.note_attempt(key, Attempt(number=0, endpoint="", outcome="unknown", is_sent=True, latency_s=0.0))
+        lost = Attempt(number=0, endpoint="", outcome="unknown", is_sent=True, latency_s=0.0)
+        ledger.note_attempt(key, lost, Charge(0.5, is_least=True))
 
     asyncio.run(lose())
     ledger.close()
-    assert go(benchmark, out).run.manifest.progress.unseen_replies == 1
-    assert json.loads((out / "run.json").read_text())["progress"]["unseen_replies"] == 1
+    assert go(benchmark, out).run.manifest.progress.uncounted_replies == 1
+    assert json.loads((out / "run.json").read_text())["progress"]["uncounted_replies"] == 1

@@ -16,7 +16,7 @@ from medthink.runs.run import Run, write_results
 from small_benchmark import write_benchmark
 from web_pages import open_viewer, slug
 
-LEAST = "at least $0.012"
+LEAST = "at least $0.013"
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,9 @@ def run(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("least")
     made = make_run(root / "run", write_benchmark(root / "bench", 12), usd=0.001)
     with closing(sqlite3.connect(made / "ledger.sqlite")) as connection, connection:
-        connection.execute("INSERT INTO attempts SELECT key, 0, '', 'unknown', 1, 0.0 FROM calls WHERE case_id = 103")
+        connection.execute(
+            "INSERT INTO attempts SELECT key, 0, '', 'unknown', 1, 0.0, NULL, 0.001, 1 FROM calls WHERE case_id = 103"
+        )
         connection.execute("UPDATE predictions SET body = json_set(body, '$.cost_usd', 0.001)")
     ledger = Ledger(made / "ledger.sqlite")
     write_results(made, Run.open(made).manifest, ledger, 12)
@@ -44,18 +46,18 @@ def said(capfdbinary, *words: object) -> str:
 
 
 def test_in_the_terminal(run, capfdbinary):
-    assert f"{LEAST}: 1 reply never arrived and may be billed" in said(capfdbinary, "status", run)
+    assert f"{LEAST}: nobody counted the tokens of 1 attempt" in said(capfdbinary, "status", run)
     assert LEAST in said(capfdbinary, "score", run)
     listed = said(capfdbinary, "show", run)
     assert re.search(r"^ *103 .* at least \$0\.001", listed, re.MULTILINE)
     assert listed.count("at least") == 1
-    assert said(capfdbinary, "show", run, 103).count("at least $0.001") == 2
+    assert said(capfdbinary, "show", run, 103).count("at least $0.00") == 2
     assert "at least" not in said(capfdbinary, "show", run, 104)
 
 
 def test_in_json(run, capfdbinary):
-    assert json.loads(said(capfdbinary, "score", run, "--json"))[0]["usage"]["unseen_replies"] == 1
-    assert json.loads(said(capfdbinary, "status", run, "--json"))["progress"]["unseen_replies"] == 1
+    assert json.loads(said(capfdbinary, "score", run, "--json"))[0]["usage"]["uncounted_replies"] == 1
+    assert json.loads(said(capfdbinary, "status", run, "--json"))["progress"]["uncounted_replies"] == 1
     rows = json.loads(said(capfdbinary, "show", run, "--json"))
     listed = rows if isinstance(rows, list) else rows["cases"]
     assert [row["case"] for row in listed if row["is_least_cost"]] == [103]
@@ -66,10 +68,10 @@ def test_in_the_report_and_its_exports(run, tmp_path, capfdbinary):
     said(capfdbinary, "report", run, "-o", tmp_path / "page.html", *flags)
     assert (tmp_path / "page.html").read_text().count(LEAST) >= 2
     assert LEAST in (tmp_path / "t.md").read_text().replace("\\$", "$")
-    assert r"at least \$0.012" in (tmp_path / "t.tex").read_text()
+    assert r"at least \$0.013" in (tmp_path / "t.tex").read_text()
     with (tmp_path / "t.csv").open() as stream:
         (row,) = csv.DictReader(stream)
-    assert (row["cost_usd"], row["unseen_replies"]) == ("0.012", "1")
+    assert (row["cost_usd"], row["uncounted_replies"]) == ("0.013", "1")
 
 
 def test_in_the_browser_and_the_notebook(run, tmp_path):
@@ -87,8 +89,10 @@ def test_a_run_that_was_killed_counts_the_calls_that_nobody_waits_for(run, tmp_p
     root = tmp_path
     killed = make_run(root / "killed", write_benchmark(root / "bench", 12), usd=0.001)
     with closing(sqlite3.connect(killed / "ledger.sqlite")) as connection, connection:
-        connection.execute("UPDATE calls SET state = 'open', reply = NULL, cost_usd = 0 WHERE case_id = 103")
+        lost = "UPDATE calls SET state = 'open', reply = NULL, worst_usd = 0.004 WHERE case_id = 103 RETURNING key"
+        ((key,),) = connection.execute(lost).fetchall()
+        connection.execute("DELETE FROM attempts WHERE call_key = ?", (key,))
         connection.execute("DELETE FROM predictions WHERE case_id = 103")
     (killed / "predictions.jsonl").unlink()
-    assert "at least $0.011" in said(capfdbinary, "score", killed)
-    assert "at least $0.011" in said(capfdbinary, "status", killed)
+    assert "at least $0.015" in said(capfdbinary, "score", killed)
+    assert "at least $0.015" in said(capfdbinary, "status", killed)

@@ -8,6 +8,7 @@ import pytest
 from ledger_rows import read_rows
 from medthink.core.errors import LedgerError
 from medthink.core.jsonio import encode_json
+from medthink.models.prices import Charge
 from medthink.models.request import Attempt, Reply, Usage
 from medthink.runs.ledger.ledger import Call, Ledger, RecordedCall
 from medthink.runs.ledger.queries import count_image_warnings
@@ -32,8 +33,8 @@ def ledger(tmp_path):
 
 async def finish(ledger: Ledger, key: str) -> RecordedCall:
     await ledger.intend(call(key))
-    ledger.note_attempt(key, attempt())
-    return await ledger.settle(key, REPLY, cost_usd=0.25)
+    ledger.note_attempt(key, attempt(), Charge(0.25))
+    return await ledger.settle(key, REPLY)
 
 
 def test_a_settled_call_answers_with_the_same_reply(ledger):
@@ -48,10 +49,11 @@ def test_an_intended_or_failed_call_is_not_finished(ledger):
     async def scene():
         await ledger.intend(call("k1"))
         assert ledger.finished("k1") is None
-        await ledger.fail("k1", kind="server", detail="500", cost_usd=0.0)
+        await ledger.fail("k1", kind="server", detail="500")
         assert ledger.finished("k1") is None
         await ledger.intend(call("k1"))
-        await ledger.settle("k1", REPLY, cost_usd=None)
+        ledger.note_attempt("k1", attempt(), Charge(None))
+        await ledger.settle("k1", REPLY)
         assert ledger.finished("k1").cost_usd is None
 
     asyncio.run(scene())
@@ -84,11 +86,8 @@ def test_a_call_may_be_intended_and_settled_at_once_whatever_waits_before_it(led
     async def both() -> RecordedCall:
         await ledger.intend(call("k1"))
         # The reply to another call comes first in the batch, so replies would be written before intents.
-        orders = (
-            ledger.settle("k1", REPLY, cost_usd=0.1),
-            ledger.intend(call("k2")),
-            ledger.settle("k2", REPLY, cost_usd=0.2),
-        )
+        orders = (ledger.settle("k1", REPLY), ledger.intend(call("k2")), ledger.settle("k2", REPLY))
+        ledger.note_attempt("k2", attempt(), Charge(0.2))
         return (await asyncio.gather(*orders))[2]
 
     assert asyncio.run(both()).cost_usd == 0.2
@@ -97,19 +96,19 @@ def test_a_call_may_be_intended_and_settled_at_once_whatever_waits_before_it(led
 
 def test_a_call_left_open_by_a_dead_process_is_written_down_as_unknown(tmp_path):
     first = Ledger(tmp_path / "ledger.sqlite")
-    asyncio.run(first.intend(call("k1")))
+    asyncio.run(first.intend(call("k1"), worst_usd=0.5))
     # The first one is not closed, as if its process had been killed.
     second = Ledger(tmp_path / "ledger.sqlite")
     totals = second.totals()
     second.close()
     first.close()
-    assert totals.unseen_replies == 1
+    assert totals.spent == (0.5, 1), "it may have been billed"
     assert totals.calls == {"failed": 1}
 
 
 def test_calls_that_waited_for_a_place_when_the_process_died_were_not_sent(tmp_path):
     async def scene(ledger):
-        await asyncio.gather(*(ledger.intend(call(f"k{n}")) for n in range(9)))
+        await asyncio.gather(*(ledger.intend(call(f"k{n}"), worst_usd=0.5) for n in range(9)))
 
     first = Ledger(tmp_path / "ledger.sqlite", places=4)
     asyncio.run(scene(first))
@@ -117,7 +116,7 @@ def test_calls_that_waited_for_a_place_when_the_process_died_were_not_sent(tmp_p
     totals = second.totals()
     second.close()
     first.close()
-    assert (totals.unseen_replies, totals.attempts, totals.calls) == (4, 4, {"failed": 9})
+    assert (totals.spent.uncounted, totals.attempts, totals.calls) == (4, 4, {"failed": 9})
     unknown = read_rows(tmp_path / "ledger.sqlite", "SELECT call_key FROM attempts ORDER BY 1")
     assert unknown == [("k0",), ("k1",), ("k2",), ("k3",)]
 
@@ -125,7 +124,7 @@ def test_calls_that_waited_for_a_place_when_the_process_died_were_not_sent(tmp_p
 def test_a_call_that_was_stopped_counts_the_attempts_it_made_and_no_more(tmp_path):
     async def scene(ledger):
         await asyncio.gather(ledger.intend(call("sent")), ledger.intend(call("waiting")))
-        ledger.note_attempt("sent", attempt(1, "cancelled"))
+        ledger.note_attempt("sent", attempt(1, "cancelled"), Charge(0.5, is_least=True))
 
     first = Ledger(tmp_path / "ledger.sqlite")
     asyncio.run(scene(first))
@@ -133,7 +132,7 @@ def test_a_call_that_was_stopped_counts_the_attempts_it_made_and_no_more(tmp_pat
     second = Ledger(tmp_path / "ledger.sqlite")
     totals = second.totals()
     second.close()
-    assert (totals.attempts, totals.unseen_replies) == (1, 1)
+    assert (totals.attempts, totals.spent.uncounted) == (1, 1)
     assert totals.calls == {"failed": 2}
 
 
@@ -141,10 +140,11 @@ def test_a_call_opened_again_keeps_its_id_and_costs_what_all_its_tries_cost(ledg
     async def scene():
         await finish(ledger, "other")
         await ledger.intend(call("k1"))
-        await ledger.fail("k1", kind="invalid_json", detail="{", cost_usd=0.5)
+        ledger.note_attempt("k1", attempt(1, "invalid_json"), Charge(0.5))
+        failed = await ledger.fail("k1", kind="invalid_json", detail="{")
+        assert failed == (2, 0.5)
         await finish(ledger, "another")
-        await ledger.intend(call("k1"))
-        return await ledger.settle("k1", REPLY, cost_usd=0.25)
+        return await finish(ledger, "k1")
 
     settled = asyncio.run(scene())
     assert settled == (2, 0.75)
@@ -157,9 +157,9 @@ def test_a_call_made_again_counts_as_made_twice(ledger):
             await ledger.intend(call("k1"))
             for number in (1, 2):
                 ledger.note_attempt("k1", attempt(number, "server"))
-            await ledger.fail("k1", kind="server", detail="500", cost_usd=0.0)
+            await ledger.fail("k1", kind="server", detail="500")
         await ledger.intend(call("unsent"))
-        await ledger.fail("unsent", kind="unsupported", detail="too large", cost_usd=0.0)
+        await ledger.fail("unsent", kind="unsupported", detail="too large")
 
     asyncio.run(scene())
     assert ledger.totals().calls_made == 3
@@ -189,8 +189,8 @@ def test_every_value_is_kept_exactly_whatever_waits_with_it(ledger, monkeypatch,
     async def keep(number, reply):
         request = encode_json({"parts": [["text", reply.text]]})
         await ledger.intend(call(f"k{number}")._replace(request=request))
-        ledger.note_attempt(f"k{number}", attempt())
-        await ledger.settle(f"k{number}", reply, cost_usd=cost_usd)
+        ledger.note_attempt(f"k{number}", attempt(), Charge(cost_usd))
+        await ledger.settle(f"k{number}", reply)
         await ledger.save_prediction(number, 0, state="ok", body=request)
 
     async def scene():
@@ -213,7 +213,7 @@ def test_after_a_record_that_could_not_be_written_no_other_is(ledger):
         # No column takes a null here, so this record fails; nobody waits for it.
         ledger.note_attempt("k1", msgspec.structs.replace(attempt(), outcome=None))
         await asyncio.sleep(0.1)
-        await ledger.settle("k1", REPLY, cost_usd=0.0)
+        await ledger.settle("k1", REPLY)
 
     with pytest.raises(LedgerError, match="NOT NULL"):
         asyncio.run(scene())
@@ -224,7 +224,7 @@ def test_after_a_record_that_could_not_be_written_no_other_is(ledger):
 def test_a_cancelled_task_does_not_take_its_record_with_it(ledger):
     async def scene():
         await ledger.intend(call("k1"))
-        task = asyncio.create_task(ledger.settle("k1", REPLY, cost_usd=0.1))
+        task = asyncio.create_task(ledger.settle("k1", REPLY))
         await asyncio.sleep(0)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -240,23 +240,24 @@ def test_totals_add_up(ledger):
         await asyncio.gather(finish(ledger, "k1"), finish(ledger, "k2"))
         await ledger.intend(call("k3"))
         ledger.note_attempt("k3", attempt(1, "server"))
-        await ledger.fail("k3", kind="server", detail="500", cost_usd=0.0)
+        await ledger.fail("k3", kind="server", detail="500")
 
     asyncio.run(scene())
     totals = ledger.totals()
     assert totals.calls == {"done": 2, "failed": 1}
     assert totals.attempts == 3
-    assert totals.cost_usd == 0.5
+    assert totals.spent.cost_usd == 0.5
 
 
 def test_one_unpriced_call_makes_the_cost_unknown(ledger):
     async def scene():
         await finish(ledger, "k1")
         await ledger.intend(call("k2"))
-        await ledger.settle("k2", REPLY, cost_usd=None)
+        ledger.note_attempt("k2", attempt(), Charge(None))
+        await ledger.settle("k2", REPLY)
 
     asyncio.run(scene())
-    assert ledger.totals().cost_usd is None
+    assert ledger.totals().spent.cost_usd is None
 
 
 def test_a_file_that_is_no_ledger_is_refused(tmp_path):
@@ -287,7 +288,7 @@ def test_replies_that_count_too_few_tokens_for_their_images_are_doubted(ledger, 
     async def scene():
         await ledger.intend(call("k1")._replace(request=encode_json(request)))
         ledger.note_attempt("k1", attempt())
-        await ledger.settle("k1", Reply(text="B", usage=usage), cost_usd=None)
+        await ledger.settle("k1", Reply(text="B", usage=usage))
 
     asyncio.run(scene())
     assert count_image_warnings(ledger) == doubts
@@ -298,7 +299,7 @@ def test_an_embedded_reader_is_not_suspected_of_ignoring_images(ledger):
 
     async def scene():
         await ledger.intend(call("k1")._replace(request=encode_json(request)))
-        await ledger.settle("k1", Reply(text="B", usage=Usage()), cost_usd=0.0)
+        await ledger.settle("k1", Reply(text="B", usage=Usage()))
 
     asyncio.run(scene())
     assert count_image_warnings(ledger) == (0, 0)

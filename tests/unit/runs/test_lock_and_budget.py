@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from medthink.core.errors import LedgerError, UsageError
+from medthink.models.prices import Charge
 from medthink.runs.calls.budget import Budget, BudgetReached
 from medthink.runs.ledger.lock import lock_run
 
@@ -45,7 +46,7 @@ def test_calls_in_flight_count_at_their_worst_price_and_what_does_not_fit_waits(
         third = asyncio.create_task(budget.reserve(0.4))
         await asyncio.sleep(0)
         assert not third.done()
-        budget.settle(first, 0.1)
+        budget.settle(first, Charge(0.1))
         await third
         assert budget.spent_usd == pytest.approx(0.1)
 
@@ -59,7 +60,7 @@ def test_worst_cases_do_not_fill_a_limit_that_the_calls_would_keep():
         async def call():
             held = await budget.reserve(0.5)
             await asyncio.sleep(0)
-            budget.settle(held, 0.004)
+            budget.settle(held, Charge(0.004))
 
         await asyncio.gather(*(call() for _ in range(300)))
         assert budget.spent_usd == pytest.approx(1.2)
@@ -69,8 +70,8 @@ def test_worst_cases_do_not_fill_a_limit_that_the_calls_would_keep():
 
 def test_estimates_learn_where_calls_cost_more_than_the_worst_case():
     budget = Budget(max_usd=1.0)
-    budget.settle(reserve(budget, 0.1), 0.4)
-    budget.settle(reserve(budget, 0.1), 0.4)
+    budget.settle(reserve(budget, 0.1), Charge(0.4))
+    budget.settle(reserve(budget, 0.1), Charge(0.4))
     with pytest.raises(BudgetReached, match=r"\$0\.80 spent, and the next may cost \$0\.40"):
         reserve(budget, 0.1)
 
@@ -83,7 +84,7 @@ def test_the_limit_is_passed_by_no_more_than_one_call_for_each_place():
             async with gate:
                 held = await budget.reserve(worst)
                 await asyncio.sleep(0)
-                budget.settle(held, cost)
+                budget.settle(held, Charge(cost))
 
         ends = await asyncio.gather(*(call() for _ in range(200)), return_exceptions=True)
         assert {type(end) for end in ends} == {type(None), BudgetReached}
@@ -99,7 +100,7 @@ def test_all_who_wait_are_told_when_the_limit_is_reached():
         held = await budget.reserve(0.9)
         waiting = [asyncio.create_task(budget.reserve(0.9)) for _ in range(3)]
         await asyncio.sleep(0)
-        budget.settle(held, 0.9)
+        budget.settle(held, Charge(0.9))
         ends = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 120)
         assert [type(end) for end in ends] == [BudgetReached] * 3
 
@@ -119,16 +120,26 @@ def test_a_money_limit_needs_a_price():
         reserve(Budget(max_usd=1.0), None)
 
 
-def test_a_call_whose_cost_is_not_known_counts_as_what_was_set_aside():
+def test_an_attempt_that_nobody_counted_stands_at_its_worst_and_teaches_nothing():
     budget = Budget(max_usd=1.0)
-    budget.settle(reserve(budget, 0.6), None)
-    with pytest.raises(BudgetReached, match=r"0\.60 spent"):
+    budget.settle(reserve(budget, 0.5), Charge(0.1))
+    budget.settle(reserve(budget, 0.5), Charge(0.5, is_least=True))
+    held = reserve(budget, 0.5)
+    assert held.expected_usd == pytest.approx(0.1)
+    budget.settle(held, Charge(0.3, is_least=True))
+    with pytest.raises(BudgetReached, match=r"0\.90 spent"):
         reserve(budget, 0.6)
+
+
+def test_what_calls_without_a_price_cost_is_not_known():
+    budget = Budget(max_calls=2)
+    budget.settle(reserve(budget, None), Charge(None))
+    assert budget.spent_usd is None
 
 
 def test_what_was_given_back_costs_nothing_and_is_no_call():
     budget = Budget(max_usd=1.0, max_calls=2)
-    budget.settle(reserve(budget, 0.5), 0.125)
+    budget.settle(reserve(budget, 0.5), Charge(0.125))
     for _ in range(3):
         budget.give_back(reserve(budget, 0.5))
     assert (budget.calls, budget.spent_usd) == (1, 0.125)
@@ -148,7 +159,7 @@ def test_a_money_limit_that_is_no_number_is_reached_at_once():
 
 def test_exactly_the_limit_may_be_spent():
     budget = Budget(max_usd=0.5)
-    budget.settle(reserve(budget, 0.25), 0.25)
-    budget.settle(reserve(budget, 0.25), 0.25)
+    budget.settle(reserve(budget, 0.25), Charge(0.25))
+    budget.settle(reserve(budget, 0.25), Charge(0.25))
     with pytest.raises(BudgetReached):
         reserve(budget, 0.25)

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from medthink.models.prices import Charge
 from medthink.models.request import Usage
 from medthink.runs.ledger.lock import lock_run
 from medthink.runs.manifest import RunSpec
@@ -82,12 +83,14 @@ def test_the_pace_is_that_of_the_last_minute():
     counts = LiveCounts()
     counts.calls, counts.began = 100, counts.began - 600
     for _ in range(30):
-        counts.count_end(Usage(input=10, output=2), 0.5, is_answered=True)
+        counts.count_paid(Usage(input=10, output=2), Charge(0.5))
+        counts.count_end(is_answered=True)
     counts.ends.extendleft([counts.began] * 50)
     assert counts.per_minute() == 30
     assert counts.time_left_s() == pytest.approx(140)
     assert (counts.input_tokens, counts.output_tokens, counts.cost_usd) == (300, 60, 15.0)
-    counts.count_end(None, None, is_answered=False)
+    counts.count_paid(None, Charge(None))
+    counts.count_end(is_answered=False)
     assert counts.cost_usd is None
     assert len(counts.ends) == 31
 

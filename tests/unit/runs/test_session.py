@@ -355,11 +355,11 @@ def test_a_place_is_kept_until_the_outcome_is_on_disk(tmp_path):
     """A crash repeats no more calls than may be made at once: those whose outcome was not yet written."""
 
     class SlowLedger(Ledger):
-        async def settle(self, key, reply, *, cost_usd):
+        async def settle(self, key, reply):
             begun.append("settle")
             await asyncio.sleep(0.05)
             begun.append("settled")
-            return await super().settle(key, reply, cost_usd=cost_usd)
+            return await super().settle(key, reply)
 
     class Answerer(CostsNothing):
         spec, concurrency = "test/m", 1

@@ -144,8 +144,8 @@ def _say_cost(progress: Progress) -> str:
     cost = as_usd(progress.cost_usd, is_least=progress.is_least_cost)
     if not progress.is_least_cost:
         return cost
-    replies = count_of(progress.unseen_replies, "reply", "replies")
-    return f"{cost}: {replies} never arrived and may be billed"
+    attempts = count_of(progress.uncounted_replies, "attempt")
+    return f"{cost}: nobody counted the tokens of {attempts}, which stand at the most they may cost"
 
 
 def _say_state(progress: Progress) -> str:

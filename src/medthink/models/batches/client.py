@@ -19,7 +19,7 @@ from medthink.models.batches import (
     RequestFile,
     UnconfirmedJob,
 )
-from medthink.models.limits import find_proxy, is_final, retry_wait_s
+from medthink.models.limits import find_proxy, next_wait_s
 from medthink.models.request import ErrorKind, ModelError
 from medthink.models.transport import Target, Transport, read_body
 from medthink.models.wires import HttpReply
@@ -116,15 +116,16 @@ class BatchClient:
 
     async def _insist(self, action: Callable[[], Awaitable[Result]]) -> Result:
         """Try again as the errors' kinds allow."""
-        tries, backoff = 0, self._transport.backoff
+        history: list[ModelError] = []
         while True:
-            tries += 1
             try:
                 return await action()
             except ModelError as error:
-                if is_final(error, tries, backoff):
+                history.append(error)
+                wait_s = next_wait_s(history, self._transport.backoff, self._chance)
+                if wait_s is None:
                     raise self._redact(error) from None
-                await asyncio.sleep(retry_wait_s(error, tries, backoff, self._chance))
+                await asyncio.sleep(wait_s)
 
     async def _send_well(self, errand: BatchRequest, file: Path | None) -> HttpReply:
         reply = await self._send(errand, file)

@@ -16,9 +16,9 @@ from medthink.core.errors import UsageError
 from medthink.models.catalog import PROVIDERS, ApiKey
 from medthink.models.image_limits import ImageLimits, check_fits
 from medthink.models.inspect.messages import messages_of, read_failure, read_output, refuse_left_out, settings_of
-from medthink.models.limits import Throttle, is_final, retry_wait_s
+from medthink.models.limits import Throttle, next_wait_s
 from medthink.models.prices import estimate_input_tokens
-from medthink.models.request import Attempt, AttemptLog, ModelError, Reply, Request, Usage
+from medthink.models.request import Attempt, AttemptLog, ModelError, Reply, Request
 from medthink.models.transport import Transport
 from medthink.models.wires.failures import one_short_line
 
@@ -85,17 +85,17 @@ class InspectModel:
 
     async def generate(self, request: Request, log: AttemptLog | None = None) -> Reply:
         """Answer the request, trying again as the errors' kinds allow, or raise ModelError."""
-        tries, wasted = 0, Usage()
+        history: list[ModelError] = []
         while True:
-            tries += 1
             try:
-                reply = await self._take_turn(request, tries, log)
-                return replace(reply, attempts=tries, wasted=wasted)
+                reply = await self._take_turn(request, len(history) + 1, log)
+                return replace(reply, attempts=len(history) + 1)
             except ModelError as error:
-                wasted += error.usage or Usage()
-                if is_final(error, tries, self.transport.backoff):
-                    raise self._finalise(error, tries, wasted) from None
-                await asyncio.sleep(retry_wait_s(error, tries, self.transport.backoff, self._chance))
+                history.append(error)
+                wait_s = next_wait_s(history, self.transport.backoff, self._chance)
+                if wait_s is None:
+                    raise self._finalise(error, len(history)) from None
+                await asyncio.sleep(wait_s)
             if log is not None:
                 await log.again()
 
@@ -133,23 +133,28 @@ class InspectModel:
 
     async def _record(self, request: Request, number: int, log: AttemptLog | None) -> Reply:
         model = self.open()
-        began, outcome, usage = time.monotonic(), "cancelled", None
+        began, outcome, usage, is_billed = time.monotonic(), "cancelled", None, True
         try:
             reply = await self._send(model, request)
             outcome, usage = "ok", reply.usage
             return replace(reply, latency_s=time.monotonic() - began)
         except ModelError as error:
-            outcome, usage = error.kind, error.usage
+            outcome, usage, is_billed = error.kind, error.usage, error.is_billed
             raise
         finally:
             if log is not None:
                 latency = time.monotonic() - began
                 endpoint = f"inspect/{self.provider}"
-                log.note(
-                    Attempt(
-                        number=number, endpoint=endpoint, outcome=outcome, is_sent=True, latency_s=latency, usage=usage
-                    )
+                attempt = Attempt(
+                    number=number,
+                    endpoint=endpoint,
+                    outcome=outcome,
+                    is_sent=True,
+                    latency_s=latency,
+                    is_billed=is_billed,
+                    usage=usage,
                 )
+                log.note(attempt)
 
     async def _send(self, model: "Model", request: Request) -> Reply:
         seen = _Seen()
@@ -170,8 +175,8 @@ class InspectModel:
         self._is_proved = True
         return reply
 
-    def _finalise(self, error: ModelError, tries: int, wasted: Usage) -> ModelError:
-        """The error as the caller sees it: without the key, and with its cost."""
+    def _finalise(self, error: ModelError, tries: int) -> ModelError:
+        """The error as the caller sees it: without the key."""
         secret = None if self._opened is None else self._opened.api.api_key
         detail = ApiKey(secret, self.provider).redact(error.detail) if secret else error.detail
         final = ModelError(
@@ -179,7 +184,7 @@ class InspectModel:
             detail,
             status=error.status,
             retry_after_s=error.retry_after_s,
-            usage=wasted if wasted != Usage() else None,
+            usage=error.usage,
             remedy=f"check the key of {self.provider}" if error.kind == "auth" else error.remedy,
         )
         final.attempts = tries

@@ -11,8 +11,9 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from medthink.core.clock import now_utc
-from medthink.models.request import ErrorKind, Reply
-from medthink.runs.ledger.ledger import Call
+from medthink.models.prices import NOT_BILLED, Charge
+from medthink.models.request import Attempt, ErrorKind, Reply, Usage
+from medthink.runs.ledger.ledger import Call, attempt_row
 
 BatchState = Literal["planned", "sent", "ended"]
 # The endpoint name of an attempt sent in a batch.
@@ -40,8 +41,7 @@ CREATE TABLE IF NOT EXISTS batches (
 CREATE TABLE IF NOT EXISTS queued (
   call_key TEXT PRIMARY KEY,
   batch TEXT NOT NULL,
-  wants_json INTEGER NOT NULL,
-  worst_usd REAL
+  wants_json INTEGER NOT NULL
 ) STRICT;
 """
 _COLUMNS = (
@@ -90,7 +90,17 @@ class AnsweredInBatch(NamedTuple):
 
     key: str
     reply: Reply
-    cost_usd: float | None
+    charge: Charge
+
+    @property
+    def outcome(self) -> str:
+        """How the attempt ended."""
+        return "ok"
+
+    @property
+    def usage(self) -> Usage | None:
+        """The tokens of the attempt."""
+        return self.reply.usage
 
 
 class FailedInBatch(NamedTuple):
@@ -99,8 +109,9 @@ class FailedInBatch(NamedTuple):
     key: str
     kind: ErrorKind
     detail: str
-    cost_usd: float | None
     outcome: str | None
+    charge: Charge = NOT_BILLED
+    usage: Usage | None = None
 
 
 class BatchTable:
@@ -121,14 +132,14 @@ class BatchTable:
             )  # fmt: skip
             for call, wants_json, worst_usd in calls:
                 self._connection.execute(
-                    "INSERT INTO calls (key, asked, case_id, kind, request, state, started_at)"
-                    " VALUES (?, ?, ?, ?, ?, 'queued', ?) ON CONFLICT (key) DO UPDATE SET state = 'queued',"
-                    " started_at = excluded.started_at, error_kind = NULL, error_detail = NULL",
-                    (call.key, call.asked, call.case_id, call.kind, call.request.decode(), now),
+                    "INSERT INTO calls (key, asked, case_id, kind, request, state, started_at, worst_usd)"
+                    " VALUES (?, ?, ?, ?, ?, 'queued', ?, ?) ON CONFLICT (key) DO UPDATE SET state = 'queued',"
+                    " started_at = excluded.started_at, worst_usd = excluded.worst_usd, error_kind = NULL,"
+                    " error_detail = NULL",
+                    (call.key, call.asked, call.case_id, call.kind, call.request.decode(), now, worst_usd),
                 )
                 self._connection.execute(
-                    "INSERT OR REPLACE INTO queued VALUES (?, ?, ?, ?)",
-                    (call.key, batch.mark, wants_json, worst_usd),
+                    "INSERT OR REPLACE INTO queued VALUES (?, ?, ?)", (call.key, batch.mark, wants_json)
                 )
 
     def note_sent(self, mark: str, job: str) -> None:
@@ -153,11 +164,13 @@ class BatchTable:
                     self._settle_reply(one, now)
                 else:
                     self._settle_failure(one, now)
-                outcome = "ok" if isinstance(one, AnsweredInBatch) else one.outcome
-                if outcome is not None:
-                    self._connection.execute(
-                        "INSERT INTO attempts VALUES (?, 1, ?, ?, 1, 0.0)", (one.key, f"{ENDPOINT}{job}", outcome)
-                    )
+                if one.outcome is not None:
+                    attempt = Attempt(
+                        number=1, endpoint=f"{ENDPOINT}{job}", outcome=one.outcome, is_sent=True, latency_s=0.0,
+                        is_billed=one.charge != NOT_BILLED, usage=one.usage,
+                    )  # fmt: skip
+                    row = attempt_row(one.key, attempt, one.charge)
+                    self._connection.execute(f"INSERT INTO attempts VALUES ({', '.join('?' * len(row))})", row)
                 self._connection.execute("DELETE FROM queued WHERE call_key = ?", (one.key,))
 
     def end(self, mark: str, detail: str, token_cap: int | None = None) -> None:
@@ -207,16 +220,15 @@ class BatchTable:
 
     def _settle_reply(self, one: AnsweredInBatch, now: str) -> None:
         self._connection.execute(
-            "UPDATE calls SET state = 'done', reply = ?, cost_usd = cost_usd + ?, ended_at = ? WHERE key = ?",
-            (msgspec.json.encode(one.reply).decode(), one.cost_usd, now, one.key),
+            "UPDATE calls SET state = 'done', reply = ?, ended_at = ? WHERE key = ?",
+            (msgspec.json.encode(one.reply).decode(), now, one.key),
         )
 
     def _settle_failure(self, one: FailedInBatch, now: str) -> None:
         detail = one.detail.replace("\0", "\N{REPLACEMENT CHARACTER}")
         self._connection.execute(
-            "UPDATE calls SET state = 'failed', error_kind = ?, error_detail = ?, cost_usd = cost_usd + ?,"
-            " ended_at = ? WHERE key = ?",
-            (one.kind, detail, one.cost_usd, now, one.key),
+            "UPDATE calls SET state = 'failed', error_kind = ?, error_detail = ?, ended_at = ? WHERE key = ?",
+            (one.kind, detail, now, one.key),
         )
 
 

@@ -315,7 +315,7 @@ class BatchQueue:
 
     def _release(self, batch: Batch, kind: ErrorKind, problem: str, cap: int | None = None) -> None:
         rows = self._book.rows(batch.mark)
-        self._book.settle(batch.job, [FailedInBatch(row.key, kind, problem, 0.0, None) for row in rows])
+        self._book.settle(batch.job, [FailedInBatch(row.key, kind, problem, None) for row in rows])
         self._book.end(batch.mark, problem, cap)
         self._note_gone({row.key for row in rows})
         for row in rows:
@@ -351,14 +351,13 @@ class BatchQueue:
 
     def _note_end(self, outcome: BatchOutcome) -> None:
         self._note_gone({outcome.key})
-        self.budget.settle(self._held.pop(outcome.key), outcome.cost_usd)
+        self.budget.settle(self._held.pop(outcome.key), outcome.charge)
         counts = self._tracker.counts
+        counts.count_paid(outcome.usage, outcome.charge)
+        counts.count_end(is_answered=isinstance(outcome, AnsweredInBatch))
         if isinstance(outcome, AnsweredInBatch):
-            counts.count_end(outcome.reply.usage, outcome.cost_usd, is_answered=True)
             self._tracker.note_model(outcome.reply.model)
             return
-        counts.count_end(None, outcome.cost_usd, is_answered=False)
-        counts.is_least_cost |= outcome.outcome == "unknown"
         if outcome.kind not in _ASKED_AGAIN or self._book.times_asked(outcome.key) >= MOST_ASKS:
             self._failed[outcome.key] = ModelError(outcome.kind, outcome.detail)
 

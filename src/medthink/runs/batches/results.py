@@ -8,7 +8,8 @@ from typing import TypeAlias, TypeVar
 from msgspec.structs import replace
 
 from medthink.models.batches import BatchJob, BatchRow, BatchService
-from medthink.models.request import ModelError
+from medthink.models.prices import Charge, charge_attempt
+from medthink.models.request import ModelError, Usage
 from medthink.runs.batches.jobs import AnsweredInBatch, BatchTable, FailedInBatch, QueuedRow
 from medthink.runs.calls.answerers import ModelAnswerer
 
@@ -79,21 +80,27 @@ class ResultCollector:
         found = ((left.pop(row.key), row) for row in rows if row.key in left)
         yield from _in_portions(self._settle(queued, row) for queued, row in found)
         problem = f"the job ended ({job.word}) without an outcome for this request"
-        missing: Iterator[BatchOutcome] = (FailedInBatch(key, "expired", problem, 0.0, "unknown") for key in left)
+        missing: Iterator[BatchOutcome] = (
+            FailedInBatch(key, "expired", problem, "unknown", Charge(row.worst_usd, is_least=True))
+            for key, row in left.items()
+        )
         yield from _in_portions(missing)
 
     def _settle(self, queued: QueuedRow, row: BatchRow) -> BatchOutcome:
         if row.reply is None:
-            return FailedInBatch(row.key, "expired", row.problem, 0.0, "expired")
+            return FailedInBatch(row.key, "expired", row.problem, "expired")
         try:
             reply = self._answerer.read(row.reply, wants_json=queued.wants_json)
         except ModelError as error:
-            cost = self._answerer.cost_usd(error.usage) if error.usage else 0.0
-            return FailedInBatch(row.key, error.kind, error.advice, cost, error.kind)
+            # A request that ended in an error of the provider is not billed; an unreadable answer is.
+            charge = self._charge(error.usage, queued, is_billed=row.reply.status < 300)
+            return FailedInBatch(row.key, error.kind, error.advice, error.kind, charge, error.usage)
         asked = self._book.times_asked(row.key) + 1
-        return AnsweredInBatch(
-            row.key, replace(reply, attempts=asked, latency_s=None), self._answerer.cost_usd(reply.usage)
-        )
+        charge = self._charge(reply.usage, queued, is_billed=True)
+        return AnsweredInBatch(row.key, replace(reply, attempts=asked, latency_s=None), charge)
+
+    def _charge(self, usage: Usage | None, queued: QueuedRow, *, is_billed: bool) -> Charge:
+        return charge_attempt(usage, is_billed=is_billed, worst_usd=queued.worst_usd, price=self._answerer.cost_usd)
 
 
 def _in_portions(things: Iterable[Thing]) -> Iterator[list[Thing]]:

@@ -89,7 +89,7 @@ class BatchCallMaker(LedgerCallMaker[Asked]):
             encoded = self._office.answerer.encode(request)
         except ModelError as error:
             await self.ledger.intend(call)
-            await self._fail(call, error.kind, error.advice, None)
+            await self._fail(call, error.kind, error.advice)
             self._office.give_up(call.key, error)
             raise unanswered(error) from None
         await self._office.queue(call, request, encoded)

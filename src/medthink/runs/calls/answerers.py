@@ -190,21 +190,26 @@ class AddedAnswerer(NoPreflight):
     async def answer(self, prompt: HasKind, request: Request, log: AttemptLog) -> Reply:  # noqa: ARG002
         """Pass the request on."""
         began = time.monotonic()
-        outcome, usage = "cancelled", None
+        outcome, usage, is_billed = "cancelled", None, True
         try:
             reply = await self._hear(request)
             outcome, usage = "ok", reply.usage
         except ModelError as error:
-            outcome, usage = error.kind, error.usage
+            outcome, usage, is_billed = error.kind, error.usage, error.is_billed
             raise
         finally:
             latency = time.monotonic() - began
             provider = self.spec.partition("/")[0]
-            log.note(
-                Attempt(
-                    number=1, endpoint=provider, outcome=outcome, is_sent=self.sends, latency_s=latency, usage=usage
-                )
+            attempt = Attempt(
+                number=1,
+                endpoint=provider,
+                outcome=outcome,
+                is_sent=self.sends,
+                latency_s=latency,
+                is_billed=is_billed and self.sends,
+                usage=usage,
             )
+            log.note(attempt)
         return replace(reply, latency_s=reply.latency_s or latency)
 
     async def _hear(self, request: Request) -> Reply:

@@ -11,6 +11,7 @@ from medthink.cases.case import Image
 from medthink.core.digest import digest_bytes, digest_value
 from medthink.core.errors import DataError
 from medthink.core.jsonio import canonical_json
+from medthink.models.prices import NOT_BILLED, Charge, charge_attempt
 from medthink.models.request import (
     EXAMPLE_SCHEMA,
     Attempt,
@@ -25,7 +26,7 @@ from medthink.models.request import (
 )
 from medthink.runs.calls.answerers import Answerer, HasKind
 from medthink.runs.calls.budget import Budget, BudgetReached, Reservation
-from medthink.runs.ledger.ledger import Call, Ledger
+from medthink.runs.ledger.ledger import Call, Ledger, RecordedCall
 from medthink.runs.ledger.queries import LEDGER, FinishedEarlier, LedgerQueries
 from medthink.runs.progress import ProgressTracker
 from medthink.workflow.ask import Prompt, Unanswered, Unfinished
@@ -44,8 +45,9 @@ class SharedCall(NamedTuple):
     finished: FinishedEarlier
 
     def attempt(self) -> Attempt:
-        """The ledger's record of where the reply came from."""
-        return Attempt(number=0, endpoint=f"run {self.run}", outcome=SHARED, is_sent=False, latency_s=0.0)
+        """The ledger's record of where the reply came from; its charge is what the other run paid."""
+        usage = self.finished.reply.usage
+        return Attempt(number=0, endpoint=f"run {self.run}", outcome=SHARED, is_sent=False, latency_s=0.0, usage=usage)
 
 
 class SharedCalls:
@@ -117,11 +119,20 @@ class Deferred(Exception):
     """The call is waiting in a batch: its case continues when the batch has ended."""
 
 
+class CallFailed(Unanswered):
+    """A call that was made and failed; its attempts were paid for all the same."""
+
+    def __init__(self, error: ModelError, spent: CallCost) -> None:
+        why = unanswered(error)
+        super().__init__(why.state, why.detail)
+        self.spent = spent
+
+
 class CallMaker(Protocol):
     """Makes the calls of a case."""
 
     async def call(self, prompt: Prompt, request: Request, case_id: int) -> tuple[Reply, CallCost]:
-        """Answer the request, or raise Unanswered."""
+        """Answer the request, or raise Unanswered: CallFailed if anything was recorded."""
 
 
 class LedgerCallMaker(Generic[Asked]):
@@ -182,9 +193,9 @@ class LedgerCallMaker(Generic[Asked]):
         """Record a call that another run of the sweep made; it was paid for there."""
         reply, cost = shared.finished.reply, shared.finished.cost_usd
         intent = self.ledger.intend(call)
-        self.ledger.note_attempt(call.key, shared.attempt())
+        self.ledger.note_attempt(call.key, shared.attempt(), Charge(cost))
         # Gathered in one iteration of the loop, all of it is one transaction.
-        _, settled = await asyncio.gather(intent, self.ledger.settle(call.key, reply, cost_usd=cost))
+        _, settled = await asyncio.gather(intent, self.ledger.settle(call.key, reply))
         self.tracker.counts.kept += 1
         self.tracker.counts.count_tokens(reply.usage)
         return reply, _spent(settled.id, reply, settled.cost_usd)
@@ -199,7 +210,7 @@ class LedgerCallMaker(Generic[Asked]):
             account = _Account(self, call.key, request)
             await account.open()
             try:
-                await self.ledger.intend(call)
+                await self.ledger.intend(call, worst_usd=account.worst_usd)
                 return await self._ask_and_record(call, prompt, request, account)
             finally:
                 account.close()
@@ -218,15 +229,15 @@ class LedgerCallMaker(Generic[Asked]):
             reply = await self._answer(prompt, request, account)
         except BudgetReached as stop:
             # An attempt failed, was paid for, and there is no money for another.
-            await self._fail(call, "budget", account.last_problem or stop.problem, account.wasted)
+            await self._fail(call, "budget", account.last_problem or stop.problem)
             raise
         except ModelError as error:
-            # Failed attempts were paid for too.
-            await self._fail(call, error.kind, error.advice, error.usage)
-            raise self._judge(call.case_id, error) from None
-        cost = account.cost_of(reply)
-        settled = await self.ledger.settle(call.key, reply, cost_usd=cost)
-        self.tracker.counts.count_end(reply.usage, cost, is_answered=True)
+            failed = await self._fail(call, error.kind, error.advice)
+            if (stopped_by := self._judge(call.case_id, error)) is not None:
+                raise stopped_by from None
+            raise CallFailed(error, CallCost(failed.id, account.used, failed.cost_usd, None)) from None
+        settled = await self.ledger.settle(call.key, reply)
+        self.tracker.counts.count_end(is_answered=True)
         self._note_answer(reply)
         return reply, _spent(settled.id, reply, settled.cost_usd)
 
@@ -238,24 +249,22 @@ class LedgerCallMaker(Generic[Asked]):
         finally:
             self.tracker.counts.in_flight -= 1
 
-    async def _fail(self, call: Call, kind: str, detail: str, usage: Usage | None) -> None:
-        cost = self.answerer.cost_usd(usage) if usage else 0.0
-        await self.ledger.fail(call.key, kind=kind, detail=detail, cost_usd=cost)
-        self.tracker.counts.count_end(usage, cost, is_answered=False)
+    async def _fail(self, call: Call, kind: str, detail: str) -> RecordedCall:
+        failed = await self.ledger.fail(call.key, kind=kind, detail=detail)
+        self.tracker.counts.count_end(is_answered=False)
+        return failed
 
     def _note_answer(self, reply: Reply) -> None:
         self.tracker.enter("asking")
         self._streak.note_answer()
         self.tracker.note_model(reply.model)
 
-    def _judge(self, case_id: int, error: ModelError) -> ModelError | Unanswered:
-        """Decide whether the error ends the run or only this call."""
+    def _judge(self, case_id: int, error: ModelError) -> ModelError | None:
+        """The error that ends the run; None if it ends only this call."""
         stop = error if error.kind in _STOPS_THE_RUN else None
         if stop is None and self.answerer.is_remote and error.kind != "content_filter":
             stop = self._streak.note_failure(case_id, error)
-        if stop is None:
-            return unanswered(error)
-        self._stopped_by = stop
+        self._stopped_by = stop or self._stopped_by
         return stop
 
 
@@ -265,44 +274,45 @@ class _Account:
     def __init__(self, desk: LedgerCallMaker[Any], key: str, request: Request) -> None:
         self._desk = desk
         self._key = key
-        self._worst_usd = desk.answerer.worst_cost_usd(request)
+        self.worst_usd = desk.answerer.worst_cost_usd(request)
         self._held: Reservation | None = None
-        self.wasted: Usage | None = None
+        self.used: Usage | None = None
         self.last_problem = ""
 
     async def open(self) -> None:
         """Set money aside for the first attempt."""
-        self._held = await self._desk.budget.reserve(self._worst_usd)
+        self._held = await self._desk.budget.reserve(self.worst_usd)
 
     async def again(self) -> None:
-        """Set money aside for another attempt."""
-        self._held = await self._desk.budget.reserve(self._worst_usd, is_retry=True)
+        """Set money aside for another attempt, once the last one is on record."""
+        await self._desk.ledger.wait_written()
+        self._held = await self._desk.budget.reserve(self.worst_usd, is_retry=True)
 
     def note(self, attempt: Attempt) -> None:
-        """Record an attempt, and what it cost."""
-        counts = self._desk.tracker.counts
-        counts.retried += attempt.number > 1
-        counts.is_least_cost |= attempt.is_unseen
-        self._desk.ledger.note_attempt(self._key, attempt)
-        is_answered = attempt.outcome == "ok"
-        if not is_answered and attempt.usage is not None:
-            self.wasted = (self.wasted or Usage()) + attempt.usage
+        """Record an attempt and what it cost: in the ledger, against the budget, and in the counts."""
+        desk, is_answered = self._desk, attempt.outcome == "ok"
+        charge = charge_attempt(
+            attempt.usage,
+            is_billed=attempt.is_billed or is_answered,
+            worst_usd=self.worst_usd,
+            price=desk.answerer.cost_usd,
+        )
+        desk.ledger.note_attempt(self._key, attempt, charge)
+        desk.tracker.counts.count_paid(attempt.usage, charge)
+        desk.tracker.counts.retried += attempt.number > 1
+        if attempt.usage is not None:
+            self.used = (self.used or Usage()) + attempt.usage
+        if not is_answered and charge != NOT_BILLED:
             self.last_problem = f"the last attempt ended in {attempt.outcome}, and the budget allows no other"
-        known = is_answered or attempt.usage is not None
-        self._settle(self._desk.answerer.cost_usd(attempt.usage) if known else 0.0)
+        self._settle(charge)
 
     def close(self) -> None:
         """Release the money still reserved: nothing was sent for it."""
-        self._settle(0.0)
+        self._settle(NOT_BILLED)
 
-    def cost_of(self, reply: Reply) -> float | None:
-        """The cost of the reply and of failed attempts; separately, because a long prompt has its own price."""
-        costs = [self._desk.answerer.cost_usd(usage) for usage in (reply.usage, reply.wasted)]
-        return None if None in costs else sum(cost for cost in costs if cost)
-
-    def _settle(self, cost_usd: float | None) -> None:
+    def _settle(self, charge: Charge) -> None:
         if self._held is not None:
-            self._desk.budget.settle(self._held, cost_usd)
+            self._desk.budget.settle(self._held, charge)
             self._held = None
 
 
@@ -322,7 +332,11 @@ class CaseAsk:
         """Ask one thing."""
         request = await self._request(prompt)
         self.asked += 1
-        reply, spent = await self._desk.call(prompt, request, self._case_id)
+        try:
+            reply, spent = await self._desk.call(prompt, request, self._case_id)
+        except CallFailed as failed:
+            self.spent.append(failed.spent)
+            raise
         self.spent.append(spent)
         if reply.stop in _STATES:
             raise Unanswered(_STATES[reply.stop], f"the reply to the {prompt.kind} prompt was {reply.stop}")

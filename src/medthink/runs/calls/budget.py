@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from medthink.core.errors import Declined, UsageError
 from medthink.core.numbers import as_usd
+from medthink.models.prices import NOT_BILLED, Charge
 
 # How many recent calls the estimates are based on.
 _LEARNED_FROM = 200
@@ -16,9 +17,9 @@ class BudgetReached(Declined):
 
 
 class Reservation(NamedTuple):
-    """Money reserved for one attempt: its maximum cost by the price list, and its expected cost."""
+    """Money reserved for one attempt: its maximum cost by the price list, None if unknown, and its expected cost."""
 
-    worst_usd: float
+    worst_usd: float | None
     expected_usd: float
 
 
@@ -67,22 +68,22 @@ class Budget:
 
     def take_over(self, worst_usd: float | None) -> Reservation:
         """Reserve money for what an earlier session sent and counted."""
-        reservation = Reservation(worst_usd or 0.0, worst_usd or 0.0)
+        reservation = Reservation(worst_usd, worst_usd or 0.0)
         self._hold(reservation)
         return reservation
 
     def give_back(self, reservation: Reservation) -> None:
         """Release a reservation that was never sent; it does not count as a call."""
-        self.settle(reservation, 0.0)
+        self.settle(reservation, NOT_BILLED)
         self.calls -= 1
 
-    def settle(self, reservation: Reservation, cost_usd: float | None) -> None:
-        """Replace a reservation by the actual cost, or keep it as spent if the cost is unknown."""
+    def settle(self, reservation: Reservation, charge: Charge) -> None:
+        """Replace a reservation by what the attempt cost."""
         self._in_flight -= 1
         self._reserved_usd = self._reserved_usd - reservation.expected_usd if self._in_flight else 0.0
-        if self.spent_usd is not None:
-            self.spent_usd += reservation.expected_usd if cost_usd is None else cost_usd
-        if cost_usd and reservation.worst_usd:
+        cost_usd = charge.cost_usd
+        self.spent_usd = None if self.spent_usd is None or cost_usd is None else self.spent_usd + cost_usd
+        if cost_usd and reservation.worst_usd and not charge.is_least:
             self._shares.append(cost_usd / reservation.worst_usd)
         self._settled.set()
         self._settled = asyncio.Event()
@@ -96,7 +97,7 @@ class Budget:
         if self._max_calls is not None and self.calls >= self._max_calls and not is_retry:
             raise BudgetReached(f"{self.calls} calls were made, the limit of --max-calls", remedy=_AGAIN)
         if self._max_usd is None:
-            return Reservation(worst_usd or 0.0, worst_usd or 0.0)
+            return Reservation(worst_usd, worst_usd or 0.0)
         reservation = self._expect(worst_usd)
         assert self.spent_usd is not None
         # Written so that a NaN limit is reached at once.

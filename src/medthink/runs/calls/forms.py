@@ -11,7 +11,7 @@ from medthink.core.errors import DataError, UsageError
 from medthink.core.jsonio import encode_json
 from medthink.models.request import AttemptLog, ImagePart, ModelError, Reply, Request, Usage
 from medthink.runs.calls.answerers import Answerer, CostsNothing, ReplayAnswerer, open_model_answerer
-from medthink.runs.calls.asking import LedgerCallMaker, describe_bad_image, encode_images, fill_request
+from medthink.runs.calls.asking import CallFailed, LedgerCallMaker, describe_bad_image, encode_images, fill_request
 from medthink.runs.manifest import CallTerms
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.condition import Condition
@@ -61,6 +61,9 @@ class FormAsker:
                 if not isinstance(result, ReplyFault):
                     break
                 asked = prompt.again(result.complaint)
+        except CallFailed as stop:
+            spent.append(stop.spent)
+            result = stop
         except Unanswered as stop:
             result = stop
         return FormOutcome(result=result, model=model, spent=tuple(spent))

@@ -84,7 +84,7 @@ async def open_calls(
 
     Answerers that are not checked yet are checked before the first call that has to be sent, if the terms want it.
     """
-    tracker.counts.take_spent(ledger)
+    tracker.counts.take_spent(ledger, ledger.totals().own)
     set_aside_usd = 0.0
     if terms.cancel_batches or not terms.batch:
         for model in dict.fromkeys(batch.model for batch in read_unsettled(ledger.connection)):
@@ -111,10 +111,10 @@ async def open_calls(
 
 
 def _open_budget(ledger: Ledger, terms: CallTerms, set_aside_usd: float) -> Budget:
-    paid = ledger.paid()
+    spent_usd = ledger.totals().own.cost_usd
     return Budget(
         max_usd=terms.max_usd,
         max_calls=terms.max_calls,
-        spent_usd=None if paid.cost_usd is None else paid.cost_usd + set_aside_usd,
-        calls=paid.calls,
+        spent_usd=None if spent_usd is None else spent_usd + set_aside_usd,
+        calls=ledger.calls_paid(),
     )

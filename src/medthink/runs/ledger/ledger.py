@@ -19,8 +19,9 @@ import msgspec
 from medthink.core.clock import now_utc
 from medthink.core.errors import LedgerError
 from medthink.core.jsonio import encode_json
+from medthink.models.prices import NOT_BILLED, Charge
 from medthink.models.request import Attempt, Reply
-from medthink.runs.ledger.queries import LedgerQueries, connect_read_only, find_uri, unreadable
+from medthink.runs.ledger.queries import CALL_COST, LedgerQueries, connect_read_only, find_uri, unreadable
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS calls (
@@ -34,7 +35,7 @@ CREATE TABLE IF NOT EXISTS calls (
   reply TEXT,                        -- the reply, when done
   error_kind TEXT,                   -- why it failed, when failed
   error_detail TEXT,
-  cost_usd REAL DEFAULT 0,           -- all sessions together; NULL when the price is not known
+  worst_usd REAL,                    -- the most that one attempt may cost; NULL when the price is not known
   started_at TEXT NOT NULL,
   ended_at TEXT
 ) STRICT;
@@ -45,8 +46,12 @@ CREATE TABLE IF NOT EXISTS attempts (
   endpoint TEXT NOT NULL,
   outcome TEXT NOT NULL,             -- ok, cancelled, the kind of the error, or unknown (the process died meanwhile)
   is_sent INTEGER NOT NULL,
-  latency_s REAL NOT NULL
+  latency_s REAL NOT NULL,
+  usage TEXT,                        -- its tokens, where somebody counted them
+  cost_usd REAL,                     -- NULL when the price is not known
+  is_least INTEGER NOT NULL          -- its tokens are not known: the most that it may cost stands for them
 ) STRICT;
+CREATE INDEX IF NOT EXISTS attempts_call ON attempts (call_key);
 CREATE TABLE IF NOT EXISTS predictions (
   case_id INTEGER NOT NULL,
   sample INTEGER NOT NULL,
@@ -57,28 +62,26 @@ CREATE TABLE IF NOT EXISTS predictions (
 """
 
 # How each kind of record is written: one statement writes all waiting rows of its kind, as one JSON array.
-_Kind = Literal["intent", "attempt", "reply", "failure", "prediction"]
+_Kind = Literal["intent", "attempt", "reply", "failure", "prediction", "nothing"]
 _STATEMENTS: dict[_Kind, str] = {
     "intent": (
-        "INSERT INTO calls (key, asked, case_id, kind, request, state, started_at)"
-        " SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, 'open', value ->> 5"
+        "INSERT INTO calls (key, asked, case_id, kind, request, state, started_at, worst_usd)"
+        " SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, 'open', value ->> 5, value ->> 6"
         " FROM json_each(?) WHERE true"
         " ON CONFLICT (key) DO UPDATE SET state = 'open', started_at = excluded.started_at,"
-        " error_kind = NULL, error_detail = NULL"
+        " worst_usd = excluded.worst_usd, error_kind = NULL, error_detail = NULL"
     ),
     "attempt": (
-        "INSERT INTO attempts SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5"
-        " FROM json_each(?)"
+        "INSERT INTO attempts SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5,"
+        " value ->> 6, value ->> 7, value ->> 8 FROM json_each(?)"
     ),
-    # A call that failed in an earlier session was paid for too; one unknown price makes the sum unknown.
     "reply": (
-        "UPDATE calls SET state = 'done', reply = row ->> 1, cost_usd = cost_usd + (row ->> 2), ended_at = row ->> 3"
-        " FROM (SELECT value AS row FROM json_each(?)) WHERE key = row ->> 0 RETURNING key, id, cost_usd"
+        "UPDATE calls SET state = 'done', reply = row ->> 1, ended_at = row ->> 2"
+        f" FROM (SELECT value AS row FROM json_each(?)) WHERE key = row ->> 0 RETURNING key, id, {CALL_COST}"
     ),
     "failure": (
-        "UPDATE calls SET state = 'failed', error_kind = row ->> 1, error_detail = row ->> 2,"
-        " cost_usd = cost_usd + (row ->> 3), ended_at = row ->> 4"
-        " FROM (SELECT value AS row FROM json_each(?)) WHERE key = row ->> 0"
+        "UPDATE calls SET state = 'failed', error_kind = row ->> 1, error_detail = row ->> 2, ended_at = row ->> 3"
+        f" FROM (SELECT value AS row FROM json_each(?)) WHERE key = row ->> 0 RETURNING key, id, {CALL_COST}"
     ),
     "prediction": (
         "INSERT OR REPLACE INTO predictions SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)"
@@ -101,7 +104,7 @@ class Call(NamedTuple):
 
 
 class RecordedCall(NamedTuple):
-    """The id of a call that was answered, and what it cost in all sessions together."""
+    """The id of a call that has ended, and what it cost in all sessions together."""
 
     id: int
     cost_usd: float | None
@@ -149,23 +152,28 @@ class Ledger(LedgerQueries):
         self._writer = threading.Thread(target=self._write_orders, name="ledger", daemon=True)
         self._writer.start()
 
-    async def intend(self, call: Call) -> None:
-        """Commit that this call is about to be made; a call that failed before is opened again."""
-        await self._commit("intent", call.key, call.asked, call.case_id, call.kind, call.request.decode(), now_utc())
+    async def intend(self, call: Call, *, worst_usd: float | None = 0.0) -> None:
+        """Commit that this call is about to be made, each attempt for so much at most; a failed one is opened again."""
+        request = call.request.decode()
+        await self._commit("intent", call.key, call.asked, call.case_id, call.kind, request, now_utc(), worst_usd)
 
-    def note_attempt(self, key: str, attempt: Attempt) -> None:
-        """Record one attempt; it is committed before anything awaited after it."""
-        row = (key, attempt.number, attempt.endpoint, attempt.outcome, int(attempt.is_sent), attempt.latency_s)
-        self._gather(_Order("attempt", encode_json(row)))
+    def note_attempt(self, key: str, attempt: Attempt, charge: Charge = NOT_BILLED) -> None:
+        """Record one attempt and what it cost; it is committed before anything awaited after it."""
+        self._gather(_Order("attempt", encode_json(attempt_row(key, attempt, charge))))
 
-    async def settle(self, key: str, reply: Reply, *, cost_usd: float | None) -> RecordedCall:
-        """Commit the reply and what it cost."""
-        written = await self._commit("reply", key, msgspec.json.encode(reply).decode(), cost_usd, now_utc())
+    async def wait_written(self) -> None:
+        """Wait until everything recorded so far is on disk."""
+        await self._commit("nothing")
+
+    async def settle(self, key: str, reply: Reply) -> RecordedCall:
+        """Commit the reply; what it cost stands on its attempts."""
+        written = await self._commit("reply", key, msgspec.json.encode(reply).decode(), now_utc())
         return written[key]
 
-    async def fail(self, key: str, *, kind: str, detail: str, cost_usd: float | None) -> None:
+    async def fail(self, key: str, *, kind: str, detail: str) -> RecordedCall:
         """Commit that the call failed for good in this session; the next one tries again."""
-        await self._commit("failure", key, kind, detail.replace("\0", "\N{REPLACEMENT CHARACTER}"), cost_usd, now_utc())
+        written = await self._commit("failure", key, kind, detail.replace("\0", "\N{REPLACEMENT CHARACTER}"), now_utc())
+        return written[key]
 
     async def save_prediction(self, case_id: int, sample: int, *, state: str, body: bytes) -> None:
         """Commit the prediction of a case."""
@@ -259,11 +267,18 @@ class Ledger(LedgerQueries):
         places = self.places()
         with self._reader:
             self._reader.execute(
-                "INSERT INTO attempts SELECT key, 0, '', 'unknown', 1, 0.0 FROM calls WHERE state = 'open'"
-                " ORDER BY started_at, id LIMIT ?",
+                "INSERT INTO attempts SELECT key, 0, '', 'unknown', 1, 0.0, NULL, worst_usd, ifnull(worst_usd, 1) > 0"
+                " FROM calls WHERE state = 'open' ORDER BY started_at, id LIMIT ?",
                 (places or -1,),
             )
             self._reader.execute(_INTERRUPT)
+
+
+def attempt_row(key: str, attempt: Attempt, charge: Charge) -> tuple[object, ...]:
+    """The row of an attempt."""
+    usage = None if attempt.usage is None else msgspec.json.encode(attempt.usage).decode()
+    sent = (attempt.number, attempt.endpoint, attempt.outcome, int(attempt.is_sent), attempt.latency_s)
+    return (key, *sent, usage, charge.cost_usd, int(charge.is_least))
 
 
 def _prepare(connection: Linked, if_it_fails: contextlib.ExitStack) -> Linked:
@@ -284,7 +299,8 @@ def _write_together(connection: sqlite3.Connection, orders: list[_Order]) -> _Wr
             written = {kind: _write_rows(connection, kind, rows[kind]) for kind in _STATEMENTS if kind in rows}
     except sqlite3.Error as error:
         return error
-    return {key: RecordedCall(call_id, cost_usd) for key, call_id, cost_usd in written.get("reply", [])}
+    ended = [*written.get("reply", []), *written.get("failure", [])]
+    return {key: RecordedCall(call_id, cost_usd) for key, call_id, cost_usd in ended}
 
 
 def _write_rows(connection: sqlite3.Connection, kind: _Kind, rows: list[bytes]) -> list[tuple[Any, ...]]:

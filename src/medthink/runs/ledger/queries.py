@@ -2,7 +2,6 @@
 
 import contextlib
 import sqlite3
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
@@ -11,7 +10,7 @@ import msgspec
 
 from medthink.core.errors import LedgerError
 from medthink.models.prices import estimate_text_tokens
-from medthink.models.request import UNSEEN, Reply, Usage
+from medthink.models.request import Reply, Usage
 from medthink.runs.ledger.lock import is_locked
 from medthink.workflow.prediction import Prediction
 
@@ -21,6 +20,7 @@ Kind = TypeVar("Kind")
 _PASSING = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_FULL")
 
 
+_OTHER_RELEASE = "read it with the release that run.json names, or start the run again in another --out"
 _RIGHTS = "check the disk and the file's permissions, or copy the run to a writable folder"
 
 
@@ -96,6 +96,8 @@ def unreadable(file: Path, error: sqlite3.Error) -> LedgerError:
     """The error for a query that SQLite could not answer."""
     if getattr(error, "sqlite_errorname", "").startswith(_PASSING):
         return LedgerError(f"{file}: the ledger cannot be read: {error}", remedy=_RIGHTS)
+    if str(error).startswith("no such column"):
+        return LedgerError(f"{file}: the ledger was written by another release: {error}", remedy=_OTHER_RELEASE)
     return damaged(file, error)
 
 
@@ -112,32 +114,43 @@ LEDGER = "ledger.sqlite"
 CallState = Literal["open", "queued", "done", "failed"]
 
 
-class Totals(NamedTuple):
-    """The totals of a ledger; `cost_usd` is None as soon as one answered call has no known price.
+# What a call cost in all sessions; NULL as soon as one of its attempts has no known price.
+CALL_COST = (
+    "(SELECT CASE WHEN count(*) = count(cost_usd) THEN total(cost_usd) END FROM attempts WHERE call_key = calls.key)"
+)
 
-    `calls_made` counts a call that failed and was made again each time. `unseen_replies` counts attempts that were sent
-    and whose reply never arrived (killed, interrupted, timed out, cut off): the provider may have billed them, so
-    `cost_usd` is then a lower bound. `under_way` are calls without an outcome: if no process works on the run any more,
-    these never arrived either.
+_UNDER_WAY = "SELECT worst_usd FROM calls WHERE state = 'open' ORDER BY started_at, id LIMIT ?"
+
+
+class Spent(NamedTuple):
+    """What attempts cost: None as soon as one of them has no known price.
+
+    `uncounted` attempts were or may have been billed and nobody counted their tokens: killed, interrupted, timed out,
+    cut off, or answered with something unreadable. Each stands in the sum with the most that it may cost by the price
+    list, and the sum is shown as "at least".
+    """
+
+    cost_usd: float | None
+    uncounted: int = 0
+
+    def __add__(self, other: "Spent") -> "Spent":  # type: ignore[override]
+        costs = (self.cost_usd, other.cost_usd)
+        return Spent(None if None in costs else sum(cost or 0.0 for cost in costs), self.uncounted + other.uncounted)
+
+
+class Totals(NamedTuple):
+    """The totals of a ledger.
+
+    `calls_made` counts a call that failed and was made again each time; `attempts` were sent. `spent` is what all of
+    them cost, `own` leaves out what another run of the same sweep paid. Calls without an outcome count as lost, unless
+    a process is still working on them.
     """
 
     calls: dict[CallState, int]
     calls_made: int
     attempts: int
-    unseen_replies: int
-    cost_usd: float | None
-    under_way: int = 0
-
-    def lost_replies(self, *, is_running: bool) -> int:
-        """How many replies never arrived, depending on whether a process still waits for some."""
-        return self.unseen_replies + (0 if is_running else self.under_way)
-
-
-class PaidTotals(NamedTuple):
-    """How many calls were made, including repeats, and what they cost; None if a price is unknown."""
-
-    calls: int
-    cost_usd: float | None
+    spent: Spent
+    own: Spent
 
 
 class FinishedEarlier(NamedTuple):
@@ -240,7 +253,7 @@ class LedgerQueries:
     def finished(self, key: str) -> FinishedEarlier | None:
         """The call's outcome, if it was answered before."""
         row = self._reader.execute(
-            "SELECT id, reply, cost_usd FROM calls WHERE key = ? AND state = 'done'", (key,)
+            f"SELECT id, reply, {CALL_COST} FROM calls WHERE key = ? AND state = 'done'", (key,)
         ).fetchone()
         return None if row is None else FinishedEarlier(row[0], self._reader.decode(row[1], Reply), row[2])
 
@@ -251,32 +264,44 @@ class LedgerQueries:
         ).fetchone()
         return None if row is None else self._reader.decode(row[0], Reply)
 
-    def totals(self) -> Totals:
-        """Calls by state, attempts sent, and money."""
+    def totals(self, *, is_running: bool = False) -> Totals:
+        """Calls by state, attempts sent, and money; a process that `is_running` still waits for open calls."""
         calls = dict(self._reader.execute("SELECT state, count(*) FROM calls GROUP BY state"))
-        sent, unseen = self._reader.execute(
-            f"SELECT count(*), ifnull(sum(outcome IN {UNSEEN}), 0) FROM attempts WHERE is_sent"
+        made, sent = self._reader.execute(
+            "SELECT ifnull(sum(number <= 1), 0), ifnull(sum(is_sent), 0) FROM attempts"
         ).fetchone()
-        made = self._reader.execute("SELECT count(*) FROM attempts WHERE number <= 1").fetchone()[0]
-        cost, unpriced = self._reader.execute(
-            "SELECT ifnull(sum(cost_usd), 0), count(*) - count(cost_usd) FROM calls"
-        ).fetchone()
-        under_way = min(calls.get("open", 0), self.places() or sys.maxsize)  # the others waited for a place
-        return Totals(calls, max(made, sum(calls.values())), sent, unseen, None if unpriced else cost, under_way)
+        lost = Spent(0.0) if is_running else self._under_way()
+        spent, own = self._spent("true") + lost, self._spent("outcome <> 'shared'") + lost
+        return Totals(calls, max(made, sum(calls.values())), sent, spent, own)
 
-    def paid(self) -> PaidTotals:
-        """The calls made for this run and their cost, without those reused from another."""
-        own = "key NOT IN (SELECT call_key FROM attempts WHERE outcome = 'shared')"
-        calls, cost, unpriced = self._reader.execute(
-            f"SELECT count(*), ifnull(sum(cost_usd), 0), count(*) - count(cost_usd) FROM calls WHERE {own}"
-        ).fetchone()
-        made = "SELECT count(*) FROM attempts WHERE number <= 1 AND outcome <> 'shared'"
-        return PaidTotals(max(calls, self._reader.execute(made).fetchone()[0]), None if unpriced else cost)
+    def calls_paid(self) -> int:
+        """The calls made for this run, with repeats, without those reused from another."""
+        shared = "SELECT call_key FROM attempts WHERE outcome = 'shared'"
+        calls: int = self._reader.execute(f"SELECT count(*) FROM calls WHERE key NOT IN ({shared})").fetchone()[0]
+        made: int = self._reader.execute(
+            "SELECT count(*) FROM attempts WHERE number <= 1 AND outcome <> 'shared'"
+        ).fetchone()[0]
+        return max(calls, made)
 
-    def unseen_cases(self) -> frozenset[int]:
-        """The cases with a reply that never arrived and may have been billed."""
-        unseen = f"SELECT call_key FROM attempts WHERE is_sent AND outcome IN {UNSEEN}"
-        found = self._reader.execute(f"SELECT DISTINCT case_id FROM calls WHERE key IN ({unseen})")
+    def _spent(self, which: str) -> Spent:
+        cost, unpriced, least = self._reader.execute(
+            f"SELECT total(cost_usd), count(*) - count(cost_usd), ifnull(sum(is_least), 0) FROM attempts WHERE {which}"
+        ).fetchone()
+        return Spent(None if unpriced else cost, least)
+
+    def _under_way(self) -> Spent:
+        """What the calls without an outcome may cost; those that waited for a place were not sent."""
+        cost, unpriced, least = self._reader.execute(
+            "SELECT total(worst_usd), count(*) - count(worst_usd), count(*) - ifnull(sum(worst_usd = 0), 0)"
+            f" FROM ({_UNDER_WAY})",
+            (self.places() or -1,),
+        ).fetchone()
+        return Spent(None if unpriced else cost, least)
+
+    def uncounted_cases(self) -> frozenset[int]:
+        """The cases with an attempt that may have been billed and whose tokens nobody counted."""
+        least = "SELECT call_key FROM attempts WHERE is_least"
+        found = self._reader.execute(f"SELECT DISTINCT case_id FROM calls WHERE key IN ({least})")
         return frozenset(case_id for (case_id,) in found)
 
     def places(self) -> int:
@@ -317,10 +342,9 @@ class LedgerQueries:
         return count
 
     def tokens(self) -> Usage:
-        """The tokens of all answered calls, as far as their replies count them."""
+        """The tokens of all attempts, as far as somebody counted them."""
         row = self._reader.execute(
-            "SELECT ifnull(sum(reply ->> '$.usage.input'), 0), ifnull(sum(reply ->> '$.usage.output'), 0)"
-            " FROM calls WHERE state = 'done'"
+            "SELECT ifnull(sum(usage ->> '$.input'), 0), ifnull(sum(usage ->> '$.output'), 0) FROM attempts"
         ).fetchone()
         return Usage(input=row[0], output=row[1])
 
@@ -343,13 +367,17 @@ class LedgerQueries:
 
     def answered_calls(self) -> Iterator[AnsweredCall]:
         """Every answered call with its reply, ordered by case."""
-        found = "SELECT case_id, asked, reply, cost_usd, ended_at FROM calls WHERE state = 'done' ORDER BY case_id, id"
+        found = (
+            f"SELECT case_id, asked, reply, {CALL_COST}, ended_at FROM calls WHERE state = 'done' ORDER BY case_id, id"
+        )
         for case, asked, reply, cost_usd, ended_at in self._reader.execute(found):
             yield AnsweredCall(case, asked, self._reader.decode(reply, Reply), cost_usd, ended_at)
 
-    def costs(self) -> list[float | None]:
-        """What each call cost, failed ones too; None where the price or the tokens are not known."""
-        return [cost for (cost,) in self._reader.execute("SELECT cost_usd FROM calls ORDER BY id")]
+    def costs(self, *, is_running: bool = False) -> list[float | None]:
+        """What each attempt cost; None where the price is not known. Without a process, open calls count as sent."""
+        made = self._reader.execute("SELECT cost_usd FROM attempts ORDER BY rowid").fetchall()
+        lost = [] if is_running else self._reader.execute(_UNDER_WAY, (self.places() or -1,)).fetchall()
+        return [cost for (cost,) in (*made, *lost)]
 
     def calls_with_images(self) -> Iterator[CallWithImages]:
         """Every answered call that sent images to a server and whose reply counts tokens."""

@@ -296,7 +296,7 @@ def plot_row(row: BoardRow) -> PlottedRun:
         accuracy=accuracy_of(row),
         team=submission.team,
         usd=usd_per_case(row),
-        is_least_usd=usage is not None and usage.unseen_replies > 0,
+        is_least_usd=usage is not None and usage.uncounted_replies > 0,
         group=row.group,
     )
 

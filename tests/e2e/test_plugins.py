@@ -48,6 +48,32 @@ def test_an_added_metric_is_scored_and_shown(bench: Path, tmp_path: Path) -> Non
     assert len(values) == 2 and all(0 < value <= 1 for value in values)
 
 
+def test_a_text_of_an_added_task_is_stored_scored_shown_and_exported(bench: Path, tmp_path: Path) -> None:
+    run, page, tables = tmp_path / "run", tmp_path / "report.html", (tmp_path / "runs.csv", tmp_path / "runs.md")
+    words = ["--model", "parrot/C", "--task", "impression", "--out", run]
+    for command in (
+        ["run", bench, *words],
+        ["score", run],
+        ["report", run, "--out", page, "--csv", tables[0], "--markdown", tables[1]],
+        ["show", run, "102", "--html", tmp_path / "case.html"],
+    ):
+        done = medthink_with(PLUGIN, *command)
+        assert done.returncode == 0, (command, done.stderr)
+    rows = [json.loads(line) for line in (run / "predictions.jsonl").read_text().splitlines()]
+    assert [(row["prediction"], row["texts"]) for row in rows] == [("C", {"impression": "A mass."})] * 5
+    scores = json.loads((run / "scores.json").read_text())
+    assert [(one["step"], one["states"]) for one in scores["steps"]] == [("impression", {"ok": 5})]
+    assert scores["answers"]["n_cases"] == 5
+    assert "Impression" in page.read_text() and "A mass." in page.read_text()
+    assert "impression_rougeL" in tables[0].read_text() and "Impression, ROUGE-L" in tables[1].read_text()
+    assert "<h3>Impression</h3>" in (tmp_path / "case.html").read_text()
+    # Without its package the run can be listed, and is not scored as something else.
+    (run / "scores.json").unlink()
+    assert medthink_with(tmp_path, "show", run).returncode == 0
+    unknown = medthink_with(tmp_path, "score", run)
+    assert unknown.returncode == 2 and "no such task: impression" in unknown.stderr
+
+
 def test_without_the_package_its_names_are_unknown(bench: Path, tmp_path: Path) -> None:
     done = medthink_with(tmp_path, "run", bench, "--model", "parrot/C", "--out", tmp_path / "run")
     assert done.returncode == 2 and "parrot" in done.stderr and "Traceback" not in done.stderr

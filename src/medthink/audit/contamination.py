@@ -25,7 +25,7 @@ from medthink.stats.comparisons.differences import holm
 from medthink.stats.estimate import Measured, Undefined
 from medthink.stats.intervals import newcombe, rate_of, wilson
 from medthink.stats.memorisation import MemorisationTest, labels_recalled, order_favoured, order_gained, places_recalled
-from medthink.workflow.ask import RecallReply
+from medthink.workflow.prediction import RecallReply
 from medthink.workflow.view import show_under_condition
 
 DATE_COLUMN = "case_date"

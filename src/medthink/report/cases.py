@@ -248,6 +248,9 @@ def _rows(entry: ReportRun, one: Prediction, case: Case) -> Iterator[tuple[str, 
     if why:
         name = "Step 3: differential" if steps else "Reasoning"
         yield name, why, f"{case.reference.answer}: {case.reference.answer_text}"
+    for text in entry.material.texts:
+        if text.name in (one.texts or {}):
+            yield from ((text.title, pair.candidate, pair.reference) for pair in text.pairs(one, case))
 
 
 def _outputs(entries: Sequence[ReportRun], said: dict[str, list[Prediction]], case: Case) -> Iterator[Markup]:

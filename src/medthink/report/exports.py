@@ -12,10 +12,11 @@ from medthink.core.tables import escape_formula
 from medthink.metrics.registry import METRICS, shown_in
 from medthink.report.guessing import GroupAudit, points_with_interval
 from medthink.report.runs import ComparableGroup, ReportRun, answer_pairs, ends_of, value_of
-from medthink.report.tables import STEP_NAMES, metric_value, states_text, tokens_per_case, without_columns
+from medthink.report.tables import metric_value, states_text, tokens_per_case, without_columns
 from medthink.scoring.scores import AnswerScores, cost_text, rate_text, value_text
 from medthink.stats.comparisons.ranks import RankedRun
 from medthink.stats.estimate import Measured, rank_range
+from medthink.workflow.tasks import known_texts
 
 Cell = str | int | float | None
 
@@ -144,7 +145,7 @@ def _usage_record(entry: ReportRun) -> dict[str, Cell]:
 
 def _step_record(entry: ReportRun) -> dict[str, Cell]:
     record: dict[str, Cell] = {}
-    for step in STEP_NAMES:
+    for step in known_texts():
         for metric in shown_in("exports"):
             record |= _with_ends(f"{step}_{metric.name}", metric_value(entry.scores, step, metric.name))
     return record
@@ -162,7 +163,8 @@ def _rounded(value: float | None) -> float | None:
 def paper_table(group: ComparableGroup, audits: Mapping[str, RunAudit]) -> Table:
     """A group's table for a paper: accuracy, rival, gain, rank, tier, steps, states and cost, with intervals."""
     places = {entry.label: place for entry, place in group.ranked()}
-    steps = [(step, metric) for step in STEP_NAMES for metric in _PAPER_METRICS if _has_metric(group, step, metric)]
+    texts = known_texts().values()
+    steps = [(text, metric) for text in texts for metric in _PAPER_METRICS if _has_metric(group, text.name, metric)]
     rows = []
     for entry, answers in answer_pairs(group.entries):
         place, audit = places.get(entry.label), audits.get(entry.label)
@@ -175,12 +177,12 @@ def paper_table(group: ComparableGroup, audits: Mapping[str, RunAudit]) -> Table
                 points_with_interval(audit.diagnostic_gain) if audit else "–",
                 rank_range(place.rank, place.worst) if place else "–",
                 str(place.tier) if place else "–",
-                *(value_text(metric_value(entry.scores, step, metric)) for step, metric in steps),
+                *(value_text(metric_value(entry.scores, text.name, metric)) for text, metric in steps),
                 states_text(answers.states),
                 cost_text(entry.scores.usage),
             )
         )
-    names = (f"{STEP_NAMES[step].partition(': ')[2] or STEP_NAMES[step]}, {METRICS[m].title}" for step, m in steps)
+    names = (f"{text.title.partition(': ')[2] or text.title}, {METRICS[m].title}" for text, m in steps)
     columns = (*_PAPER_COLUMNS, *names, "No letter", "Cost")
     words = {0, 2, len(columns) - 2}
     table = Table(columns, tuple(rows), frozenset(range(len(columns))) - words)

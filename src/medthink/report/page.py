@@ -26,6 +26,7 @@ from medthink.report.runs import ComparableGroup, ReportRun, group_entries, load
 from medthink.report.summary import summarise_group
 from medthink.report.tables import headline_table, pairwise_markup, steps_table, table_markup
 from medthink.runs.run import RunOrPath, path_of
+from medthink.workflow.tasks import known_texts
 
 _TITLE = "Diagnostic reasoning report"
 _READING = (
@@ -142,8 +143,9 @@ def _results(group: ComparableGroup, prefix: str) -> Iterator[Markup]:
     if pairwise:
         yield tag("h3", "Pairwise differences")
         yield pairwise
-    for heading, names in (("Written steps", ("findings", "summary")), ("Discussions", ("discussion",))):
-        steps = steps_table(group.entries, names)
+    texts = known_texts().values()
+    for heading in dict.fromkeys(text.heading for text in texts):
+        steps = steps_table(group.entries, [text for text in texts if text.heading == heading])
         if steps is None:
             continue
         yield tag("h3", heading)

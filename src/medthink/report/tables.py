@@ -9,8 +9,8 @@ from medthink.report.runs import ComparableGroup, ReportRun, answer_pairs, ends_
 from medthink.scoring.scores import MetricScore, Scores, cost_text, rate_text, value_text
 from medthink.stats.comparisons.ranks import RankedPair
 from medthink.stats.estimate import Measured, Undefined, rank_range
+from medthink.workflow.written_text import WrittenText
 
-STEP_NAMES = {"findings": "Step 1: findings", "summary": "Step 2: summary", "discussion": "Discussion"}
 _NOT_COMPUTED = "not computed"
 _NO_VALUE = {"–", _NOT_COMPUTED}
 
@@ -62,16 +62,16 @@ def headline_table(group: ComparableGroup) -> Table:
     return without_columns(table, idle)
 
 
-def steps_table(entries: Sequence[ReportRun], steps: Sequence[str]) -> Table | None:
+def steps_table(entries: Sequence[ReportRun], texts: Sequence[WrittenText]) -> Table | None:
     """One row per run and step with the metrics that apply; None if no run wrote any."""
     rows, metrics = [], shown_in("tables")
     written = [(entry, step) for entry in entries for step in entry.scores.steps]
-    for name in steps:
-        for entry, step in (pair for pair in written if pair[1].step == name):
+    for text in texts:
+        for entry, step in (pair for pair in written if pair[1].step == text.name):
             found = {metric.metric: metric for metric in step.metrics}
             cells = (_metric_text(found.get(metric.name)) for metric in metrics)
             scored, rest = step.states.get("ok", 0), sum(step.states.values()) - step.states.get("ok", 0)
-            rows.append((entry.label, STEP_NAMES[step.step], f"{scored:,}", f"{rest:,}", *cells))
+            rows.append((entry.label, text.title, f"{scored:,}", f"{rest:,}", *cells))
     if not rows:
         return None
     columns = ("Run", "Text", "Scored", "Without score", *(metric.title for metric in metrics))

@@ -1,14 +1,13 @@
 """What is scored: predictions from a run or a submission, with their cases."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 from functools import cache
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from medthink.cases.benchmark import HeldSplit
 from medthink.cases.case import Case
-from medthink.cases.sections import SECTIONS, split_discussion
 from medthink.core.errors import DataError, UsageError
 from medthink.runs.manifest import Manifest
 from medthink.runs.run import PREDICTIONS_FILE, Run
@@ -16,7 +15,8 @@ from medthink.runs.selection import ReadSelected, Selection, read_selected
 from medthink.scoring.scores import PartialRun
 from medthink.scoring.submission_file import read_submission, refuse_problems
 from medthink.workflow.prediction import Prediction
-from medthink.workflow.tasks import has_letters
+from medthink.workflow.tasks import has_letters, task_named
+from medthink.workflow.written_text import STEPS, Pairing, TextPair, WrittenText
 
 SUBMISSION = "submission"
 """What stands for the task of predictions that were made elsewhere."""
@@ -59,6 +59,23 @@ class ScoringInput(NamedTuple):
     def task(self) -> str:
         """The task, or that this is a submission file."""
         return SUBMISSION if self.manifest is None else self.manifest.task
+
+    @property
+    def texts(self) -> tuple[WrittenText, ...]:
+        """What the model wrote itself about the cases' own images."""
+        if self.manifest is None:
+            return STEPS if any(one.prediction_twi is not None for one in self.predictions) else ()
+        condition = self.manifest.condition
+        return tuple(text for text in task_named(self.task).texts if text.is_scored(condition))
+
+    @property
+    def note(self) -> str:
+        """What the task says with its scores."""
+        return "" if self.manifest is None else task_named(self.task).note
+
+    def pairs(self, pairing: Pairing) -> list[TextPair]:
+        """The texts of all predictions, paired with the expert's."""
+        return [pair for one in self.predictions for pair in pairing(one, self.cases[one.case])]
 
 
 def load_run(path: Path, data: Path | None = None) -> ScoringInput:
@@ -133,74 +150,3 @@ def _load_submission(path: Path, selected: HeldSplit) -> ScoringInput:
     submission = read_submission(path, selected.cases)
     refuse_problems(path, submission.problems)
     return ScoringInput(str(path), None, selected.text_fingerprint, selected.cases, list(submission.predictions))
-
-
-PairState = Literal["ok", "missing", "empty", "extra", "no reference", "not in reference"]
-
-
-class TextPair(NamedTuple):
-    """One written text with the expert's; `group` is its modality, or a section's name.
-
-    `id` names it in files computed elsewhere: `case/sample/slot` for findings, `case/sample` for a summary or a whole
-    discussion, `case/sample/section` for a section.
-    """
-
-    id: str
-    case: int
-    state: PairState
-    reference: str
-    candidate: str
-    group: str
-
-
-def finding_pairs(material: ScoringInput) -> Iterator[TextPair]:
-    """Step 1: every image's finding with its caption; an image without one is `missing`."""
-    for one in material.predictions:
-        case = material.cases[one.case]
-        captions = {
-            image.slot: (known.caption, known.modality)
-            for image, known in zip(case.question.images, case.reference.images, strict=True)
-        }
-        written = (one.prediction_twi and one.prediction_twi.step1_per_image_findings) or ()
-        for place, slot in enumerate(one.slots):
-            caption, modality = captions[slot]
-            text = written[place] if place < len(written) else None
-            yield _pair(f"{one.case}/{one.sample}/{slot}", caption, text, modality)
-        for number, text in enumerate(written[len(one.slots) :], start=1):
-            yield TextPair(f"{one.case}/{one.sample}/extra{number}", one.case, "extra", "", text or "", "")
-
-
-def summary_pairs(material: ScoringInput) -> Iterator[TextPair]:
-    """Step 2: the summary with the expert's integrated findings."""
-    for one in material.predictions:
-        written = one.prediction_twi.step2_integrated_summary if one.prediction_twi else None
-        yield _pair(f"{one.case}/{one.sample}", material.cases[one.case].reference.findings, written, "")
-
-
-def discussion_pairs(material: ScoringInput) -> Iterator[TextPair]:
-    """The whole discussion, without headings on either side."""
-    for one in material.predictions:
-        reference = split_discussion(material.cases[one.case].reference.discussion).body
-        written = None if one.discussion is None else "\n\n".join(filter(None, map(one.discussion.get, SECTIONS)))
-        yield _pair(f"{one.case}/{one.sample}", reference, written, "")
-
-
-def section_pairs(material: ScoringInput) -> Iterator[TextPair]:
-    """The discussion section by section, where the expert's has headings."""
-    for one in material.predictions:
-        sections = split_discussion(material.cases[one.case].reference.discussion).sections
-        for section in SECTIONS if sections else ():
-            text = (one.discussion or {}).get(section)
-            pair = _pair(f"{one.case}/{one.sample}/{section}", sections.get(section, ""), text, section)
-            yield pair._replace(state="not in reference") if section not in sections else pair
-
-
-def _pair(name: str, reference: str, candidate: str | None, group: str) -> TextPair:
-    state: PairState = "ok"
-    if not reference.strip():
-        state = "no reference"
-    elif candidate is None:
-        state = "missing"
-    elif not candidate.strip():
-        state = "empty"
-    return TextPair(name, int(name.partition("/")[0]), state, reference, candidate or "", group)

@@ -18,7 +18,7 @@ from medthink.metrics.radcliq.radgraph import RadGraph
 from medthink.metrics.radcliq.score import FIELDS, Fingerprint, TellProgress, join_radcliq
 from medthink.metrics.radcliq.weights import WeightSource
 from medthink.metrics.registry import Columns
-from medthink.scoring.inputs import TextPair
+from medthink.workflow.written_text import TextPair
 
 NAMES = ("radcliq_v0", "radcliq_v1")
 # Worth the way to another machine: some seconds of work.

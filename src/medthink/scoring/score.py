@@ -28,11 +28,7 @@ from medthink.runs.run import PREDICTIONS_FILE, is_unsettled
 from medthink.scoring.inputs import (
     SUBMISSION,
     ScoringInput,
-    discussion_pairs,
-    finding_pairs,
     load_run,
-    section_pairs,
-    summary_pairs,
 )
 from medthink.scoring.radcliq import RadCliQOptions
 from medthink.scoring.scores import (
@@ -52,6 +48,7 @@ from medthink.stats.estimate import Floats, Measured
 from medthink.stats.intervals import rate_interval, wilson
 from medthink.stats.repeats import repeated_mean
 from medthink.workflow.prediction import Prediction
+from medthink.workflow.written_text import Pairing, WrittenText
 
 
 def outcomes_by_case(material: ScoringInput) -> dict[int, list[GradedAnswer]]:
@@ -224,20 +221,20 @@ def score_letters(material: ScoringInput) -> Scores:
 def _score_steps(material: ScoringInput, radcliq: RadCliQOptions | None) -> tuple[TextScores, ...]:
     # The same references give the same draws, whichever model wrote the texts and in whatever order.
     rng = np.random.default_rng(seed_from("scoring", material.text_fingerprint))
-    if material.task == "discussion":
-        return (_score_discussions(material, rng=rng),)
-    steps = []
-    if _wrote(material, "findings"):
-        steps.append(score_texts("findings", finding_pairs(material), rng=rng, radcliq=radcliq))
-    if _wrote(material, "summary"):
-        steps.append(score_texts("summary", summary_pairs(material), rng=rng, radcliq=radcliq))
-    return tuple(steps)
+    return tuple(
+        score_texts(text.name, material.pairs(text.pairs), rng=rng, radcliq=radcliq)
+        if text.sections is None
+        else _score_sectioned(material, text, text.sections, rng=rng)
+        for text in material.texts
+    )
 
 
-def _score_discussions(material: ScoringInput, *, rng: np.random.Generator) -> TextScores:
+def _score_sectioned(
+    material: ScoringInput, text: WrittenText, sections_of: Pairing, *, rng: np.random.Generator
+) -> TextScores:
     """Whole texts, and sections where the reference has headings."""
-    whole = score_texts("discussion", discussion_pairs(material), rng=rng)
-    sections = score_texts("discussion", section_pairs(material), rng=rng)
+    whole = score_texts(text.name, material.pairs(text.pairs), rng=rng)
+    sections = score_texts(text.name, material.pairs(sections_of), rng=rng)
     coverage = score_coverage(material, rng=rng)
     return replace(
         whole,
@@ -246,14 +243,6 @@ def _score_discussions(material: ScoringInput, *, rng: np.random.Generator) -> T
         by_group=sections.by_group,
         group_states=sections.states,
     )
-
-
-def _wrote(material: ScoringInput, step: str) -> bool:
-    """Whether the model wrote this step itself about the case's own images."""
-    if material.manifest is None:
-        return any(one.prediction_twi is not None for one in material.predictions)
-    condition = material.manifest.condition
-    return getattr(condition, step) == "self" and not condition.swap_images
 
 
 def _notes(material: ScoringInput, radcliq: RadCliQOptions | None) -> tuple[str, ...]:
@@ -266,10 +255,10 @@ def _notes(material: ScoringInput, radcliq: RadCliQOptions | None) -> tuple[str,
         notes.append("The images were another case's: findings and summary are not scored against this case's.")
     if material.manifest is not None and not material.manifest.condition.is_unaided:
         notes.append("Expert cues were shown: not to be ranked with unaided runs.")
-    if material.task == "discussion":
-        notes += _discussion_notes(material)
-    elif material.task == "recall":
-        notes.append("Recall has no score: use medthink audit contamination.")
+    if any(text.sections for text in material.texts):
+        notes += _heading_notes(material)
+    elif note := material.note:
+        notes.append(note)
     elif radcliq is not None:
         notes.append(
             "RadCliQ was fitted on chest radiographs: for other modalities it is out of domain; look at it "
@@ -278,7 +267,7 @@ def _notes(material: ScoringInput, radcliq: RadCliQOptions | None) -> tuple[str,
     return tuple(notes)
 
 
-def _discussion_notes(material: ScoringInput) -> list[str]:
+def _heading_notes(material: ScoringInput) -> list[str]:
     """Which expert discussions are compared only as whole texts."""
     references = [material.cases[number].reference.discussion for number in {one.case for one in material.predictions}]
     plain = sum(bool(text.strip()) and not has_headings(text) for text in references)

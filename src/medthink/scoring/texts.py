@@ -12,11 +12,12 @@ import numpy as np
 from msgspec import UNSET
 
 from medthink.metrics.registry import Columns, all_metrics, score_pairs
-from medthink.scoring.inputs import ScoringInput, TextPair
+from medthink.scoring.inputs import ScoringInput
 from medthink.scoring.radcliq import NAMES, RadCliQOptions, compute_radcliq
 from medthink.scoring.scores import MetricScore, TextScores
 from medthink.stats.bootstrap import replicate_interval, resample_totals
 from medthink.stats.estimate import Measured, Undefined
+from medthink.workflow.written_text import TextPair
 
 LEVEL = 0.95
 RESAMPLES = 10_000

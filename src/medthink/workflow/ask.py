@@ -5,7 +5,7 @@ that reads the prompt's structure instead of its text; the task does not know wh
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, Protocol
 
 import msgspec
 
@@ -111,62 +111,3 @@ class Unparsed(msgspec.Struct, frozen=True):
     """A reply that commits to no single answer, and why."""
 
     reason: str
-
-
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a task ended; `detail` says why the state is not ok, or which part of an ok reply could not be used."""
-
-    state: State = "ok"
-    detail: str = ""
-
-
-class AnswerOutcome(Outcome, frozen=True, kw_only=True):
-    """The outcome of `answer`."""
-
-    choice: Choice | None = None
-
-
-class TwiOutcome(Outcome, frozen=True, kw_only=True):
-    """The outcome of `twi`: what the model itself wrote.
-
-    A step that was skipped, given by an expert or not reached is None, and so is one image's finding that is missing.
-    """
-
-    findings: tuple[StepText | None, ...] | None = None
-    summary: StepText | None = None
-    choice: Choice | None = None
-
-
-class DiscussionOutcome(Outcome, frozen=True, kw_only=True):
-    """The outcome of `discussion`."""
-
-    sections: Sections | None = None
-
-
-class RecallReply(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model said where only memory of the published case can tell; None where nothing could be read.
-
-    `hidden` is the letter of the option that was hidden. `option` is what the model wrote in its place with the others
-    in the published order, `option_reordered` with the others in another order. `letters` gives the published letter
-    of each option as the model named it, `number` the case's number (None too where the model does not know it).
-    """
-
-    hidden: str
-    option: str | None = None
-    option_reordered: str | None = None
-    letters: dict[str, str] | None = None
-    number: int | None = None
-
-
-class RecallOutcome(Outcome, frozen=True, kw_only=True):
-    """The outcome of `recall`."""
-
-    recollection: RecallReply | None = None
-
-
-AnyOutcome = TypeVar("AnyOutcome", bound=Outcome)
-
-
-def outcome_so_far(outcome: AnyOutcome, stop: Unanswered) -> AnyOutcome:
-    """The outcome as far as it came, with the state of what stopped it."""
-    return msgspec.structs.replace(outcome, state=stop.state, detail=stop.detail)

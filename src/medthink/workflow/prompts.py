@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
@@ -91,14 +91,15 @@ Part = str | Image
 _SETS = Path(__file__).parent / "prompt_sets"
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
 _BLOCKS = frozenset({"history", "images", "findings", "summary", "options"})
-_RECALL_BLOCKS: dict[PromptKind, tuple[str, ...]] = {
+_OWN_BLOCKS: dict[PromptKind, tuple[str, ...]] = {
     "hidden_option": ("option_hidden",),
     "option_letters": ("options_reordered", "option_numbered"),
-    "case_number": (),
 }
-"""The kinds of prompt of the task `recall`, with the blocks that no other kind has."""
+"""The blocks that only one kind of prompt has."""
 _OPEN_KINDS = frozenset({"answer", "differential", "twi"})
-_KINDS: tuple[PromptKind, ...] = ("answer", "findings", "summary", "differential", "twi", "discussion", *_RECALL_BLOCKS)
+_KINDS: tuple[PromptKind, ...] = get_args(PromptKind)
+# Every set has the files of these; for all other kinds it may leave them to the default set.
+_OF_EVERY_SET = frozenset({"answer", "findings", "summary", "differential", "twi", "discussion"})
 _BLOCK_FILES = (
     "history",
     "history_hidden",
@@ -252,15 +253,14 @@ def _pieces(text: str) -> list[str]:
 
 def _files_of(kind: PromptKind) -> list[str]:
     own = [f"{kind}.md", f"{kind}_open.md"] if kind in _OPEN_KINDS else [f"{kind}.md"]
-    return ["system.md", *own, *(f"blocks/{block}.md" for block in (*_BLOCK_FILES, *_RECALL_BLOCKS.get(kind, ())))]
+    return ["system.md", *own, *(f"blocks/{block}.md" for block in (*_BLOCK_FILES, *_OWN_BLOCKS.get(kind, ())))]
 
 
 def _place_of(folder: Path, file: str) -> Path:
-    """A custom set need not have files for `recall`: the default ones are used."""
-    blocks = [f"blocks/{block}.md" for own in _RECALL_BLOCKS.values() for block in own]
-    is_optional = file in blocks or file.removesuffix(".md") in _RECALL_BLOCKS
+    """The file in the set, or that of the default set where a set may do without it."""
+    is_needed = any(file in _files_of(kind) for kind in _KINDS if kind in _OF_EVERY_SET)
     place = folder / file
-    return _SETS / "default" / file if is_optional and not place.is_file() else place
+    return place if is_needed or place.is_file() else _SETS / "default" / file
 
 
 def _read(path: Path) -> str:

@@ -11,24 +11,21 @@ from medthink.core.digest import seed_from
 from medthink.core.errors import UsageError
 from medthink.core.plugins import load_plugin, plugin_names
 from medthink.models.request import Reply
-from medthink.workflow.ask import (
-    AnswerOutcome,
-    Ask,
-    DiscussionOutcome,
-    Outcome,
-    PromptKind,
-    RecallOutcome,
-    RecallReply,
-    StepText,
-    TwiOutcome,
-    Unanswered,
-    Unparsed,
-    outcome_so_far,
-)
+from medthink.workflow.ask import Ask, PromptKind, StepText, Unanswered, Unparsed
 from medthink.workflow.condition import Condition, CueSource
 from medthink.workflow.parsing import parse_answer, parse_letters, parse_number, parse_sections, parse_steps, parse_text
+from medthink.workflow.prediction import (
+    AnswerOutcome,
+    DiscussionOutcome,
+    Outcome,
+    RecallOutcome,
+    RecallReply,
+    TwiOutcome,
+    outcome_so_far,
+)
 from medthink.workflow.prompts import load_prompts
 from medthink.workflow.view import Cues, Shown, show_under_condition
+from medthink.workflow.written_text import DISCUSSION, FINDINGS, STEPS, WrittenText
 
 RECALL_KINDS: tuple[PromptKind, ...] = ("hidden_option", "hidden_option", "option_letters", "case_number")
 
@@ -101,20 +98,26 @@ Parsed = TypeVar("Parsed")
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A task by name: its function, its default condition, and the prompts it sends.
+    """A task by name: its function, its default condition, the prompts it sends and the texts it writes.
 
-    `kinds` gives the kinds of prompts under a condition; `writes_steps` says whether the task can write findings and
-    summary itself, `ends_in_answer` whether it ends in a diagnosis; `refuse` raises UsageError for a condition that
-    the task cannot be run under.
+    `kinds` gives the kinds of prompts under a condition; `texts` are what is compared with the expert's words;
+    `ends_in_answer` says whether the task ends in a diagnosis; `note` is said with its scores; `refuse` raises
+    UsageError for a condition that the task cannot be run under.
     """
 
     name: str
     run: TaskFunction
     default: Condition
     kinds: Callable[[Condition], tuple[PromptKind, ...]]
-    writes_steps: bool = False
+    texts: tuple[WrittenText, ...] = ()
     ends_in_answer: bool = True
+    note: str = ""
     refuse: Callable[[Condition], None] = lambda _: None
+
+    @property
+    def writes_steps(self) -> bool:
+        """Whether the task can write findings and summary itself."""
+        return FINDINGS in self.texts
 
 
 async def answer(question: Question, cues: Cues, ask: Ask, condition: Condition) -> AnswerOutcome:
@@ -171,8 +174,10 @@ TASKS = {
     task.name: task
     for task in (
         Task("answer", answer, Condition(), lambda _: ("answer",)),
-        Task("twi", think_with_images, Condition(), _twi_kinds, writes_steps=True),
-        Task("discussion", discussion, Condition(), lambda _: ("discussion",), ends_in_answer=False),
+        Task("twi", think_with_images, Condition(), _twi_kinds, texts=STEPS),
+        Task(
+            "discussion", discussion, Condition(), lambda _: ("discussion",), texts=(DISCUSSION,), ends_in_answer=False
+        ),
         Task(
             "recall",
             recall,
@@ -180,6 +185,7 @@ TASKS = {
             Condition(image_share=0.0),
             lambda _: RECALL_KINDS,
             ends_in_answer=False,
+            note="Recall has no score: use medthink audit contamination.",
             refuse=refuse_recall,
         ),
     )
@@ -193,10 +199,11 @@ def task_names() -> list[str]:
 
 def default_condition(name: str) -> Condition:
     """The default condition of a task."""
-    return resolve_condition(name, _named_task(name).default)
+    return resolve_condition(name, task_named(name).default)
 
 
-def _named_task(name: str) -> Task:
+def task_named(name: str) -> Task:
+    """The task of that name, or UsageError."""
     task = TASKS.get(name) or load_plugin("medthink.tasks", name)
     if task is None:
         raise UsageError(f"no such task: {name}", remedy=f"known: {', '.join(task_names())}")
@@ -207,7 +214,7 @@ def _named_task(name: str) -> Task:
 
 def resolve_condition(name: str, condition: Condition) -> Condition:
     """The condition with everything resolved that it leaves to the task, such as the model's own steps."""
-    task = _named_task(name)
+    task = task_named(name)
 
     def settle(*sources: CueSource) -> CueSource:
         return next((one for one in sources if one != "task"), "self" if task.writes_steps else "none")
@@ -221,7 +228,7 @@ def resolve_condition(name: str, condition: Condition) -> Condition:
 
 def find_task(name: str, condition: Condition) -> Task:
     """The task of that name, or UsageError when it does not exist or cannot be run under the condition."""
-    task = _named_task(name)
+    task = task_named(name)
     is_self = (condition.findings == "self", condition.summary == "self")
     if not task.writes_steps and any(is_self):
         raise UsageError(f"the task {name} asks once and writes no findings of its own", remedy="use the task twi")
@@ -235,10 +242,14 @@ def find_task(name: str, condition: Condition) -> Task:
     return task
 
 
+def known_texts() -> dict[str, WrittenText]:
+    """Every text that a task writes, by its name in scores."""
+    return {text.name: text for name in task_names() for text in task_named(name).texts}
+
+
 def ends_in_answer(name: str) -> bool:
-    """Whether the task ends in a diagnosis; one from another package is assumed to."""
-    task = TASKS.get(name)
-    return task is None or task.ends_in_answer
+    """Whether the task ends in a diagnosis; one of a package that is not installed is assumed to."""
+    return name not in task_names() or task_named(name).ends_in_answer
 
 
 def has_letters(name: str, condition: Condition) -> bool:

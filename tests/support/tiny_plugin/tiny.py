@@ -3,15 +3,19 @@
 import json
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from medthink.cases.case import Question
 from medthink.metrics.registry import Metric
 from medthink.models import Model, Reply, Request, Usage
-from medthink.workflow.ask import AnswerOutcome, Ask, Unanswered, Unparsed, outcome_so_far
+from medthink.workflow.ask import Ask, StepText, Unanswered, Unparsed
 from medthink.workflow.condition import Condition
-from medthink.workflow.parsing import parse_answer
+from medthink.workflow.parsing import parse_answer, parse_text
+from medthink.workflow.prediction import AnswerOutcome, outcome_so_far
 from medthink.workflow.prompts import load_prompts
 from medthink.workflow.tasks import Task
 from medthink.workflow.view import Cues
+from medthink.workflow.written_text import own_text
 
 
 class Parrot:
@@ -51,5 +55,35 @@ async def look_twice(question: Question, cues: Cues, ask: Ask, condition: Condit
     except Unanswered as stop:
         return outcome_so_far(AnswerOutcome(), stop)
 
+
+class ImpressionOutcome(AnswerOutcome, frozen=True, kw_only=True):
+    """An answer, and a text of its own."""
+
+    impression: StepText | None = None
+
+
+async def impress(question: Question, cues: Cues, ask: Ask, condition: Condition) -> ImpressionOutcome:
+    """Ask for an impression of all images, and for the diagnosis."""
+    prompts, outcome = load_prompts(condition.prompt_set), ImpressionOutcome()
+    try:
+        text = parse_text(await ask(prompts.summary(question, None)), "summary")
+        if isinstance(text, Unparsed):
+            raise Unanswered("unparsed", text.reason)
+        outcome = replace(outcome, impression=text)
+        choice = parse_answer(await ask(prompts.answer(question, cues)), question.options)
+        if isinstance(choice, Unparsed):
+            raise Unanswered("unparsed", choice.reason)
+        return replace(outcome, choice=choice)
+    except Unanswered as stop:
+        return outcome_so_far(outcome, stop)
+
+
+IMPRESSION = Task(
+    "impression",
+    impress,
+    Condition(),
+    lambda _: ("summary", "answer"),
+    texts=(own_text("impression", "Impression", lambda reference: reference.findings),),
+)
 
 TWICE = Task("twice", look_twice, Condition(findings="none", summary="none"), lambda _: ("summary", "differential"))

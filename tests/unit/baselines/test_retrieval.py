@@ -15,8 +15,9 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.core.errors import UsageError
 from medthink.models.request import Reply
-from medthink.workflow.ask import AnswerOutcome, DiscussionOutcome, Prompt, TwiOutcome
+from medthink.workflow.ask import Prompt
 from medthink.workflow.condition import Condition
+from medthink.workflow.prediction import AnswerOutcome, DiscussionOutcome, TwiOutcome
 from medthink.workflow.prompts import SECTIONS
 from medthink.workflow.tasks import TASKS
 from medthink.workflow.view import NO_CUES, Cues, expert_cues, show_under_condition

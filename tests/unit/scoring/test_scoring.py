@@ -15,12 +15,8 @@ from medthink.core.errors import DataError, UsageError
 from medthink.metrics.registry import METRICS, score_pairs
 from medthink.scoring.inputs import (
     ScoringInput,
-    TextPair,
-    discussion_pairs,
-    finding_pairs,
     load_all,
     load_run,
-    section_pairs,
 )
 from medthink.scoring.radcliq import RadCliQOptions
 from medthink.scoring.score import score, score_answers, score_cases, score_run, score_slices
@@ -31,6 +27,7 @@ from medthink.stats.estimate import Estimate, Undefined
 from medthink.stats.intervals import wilson
 from medthink.workflow.condition import Condition
 from medthink.workflow.prediction import Prediction
+from medthink.workflow.written_text import TextPair, discussion_pairs, finding_pairs, section_pairs
 
 
 def material(bench, predictions) -> ScoringInput:
@@ -148,7 +145,7 @@ def test_steps_are_scored_per_image_and_missing_findings_are_a_state(bench):
         {"case": 101, "split": "test", "sample": 0, "state": "ok", "slots": [1, 2], "prediction_twi": steps}, Prediction
     )
     made = material(bench, [full, partial])
-    states = [(pair.case, pair.state) for pair in finding_pairs(made)]
+    states = [(pair.case, pair.state) for pair in made.pairs(finding_pairs)]
     assert states == [(100, "missing"), (100, "missing"), (101, "ok"), (101, "missing")]
     scored = {one.step: one for one in score(made).steps}
     assert scored["findings"].states == {"missing": 3, "ok": 1}
@@ -220,7 +217,7 @@ def test_sections_that_are_not_on_both_sides_are_states_and_not_zeros(bench):
         made.cases[100].reference, discussion="Background\nA mass.\nOutcome\nGood.\nClinical features\nX."
     )
     made.cases[100] = replace(made.cases[100], reference=reference)
-    assert {pair.group: pair.state for pair in section_pairs(made)} == {
+    assert {pair.group: pair.state for pair in made.pairs(section_pairs)} == {
         "background": "ok",
         "clinical_perspective": "missing",
         "imaging_perspective": "not in reference",
@@ -270,8 +267,8 @@ def test_whole_texts_are_compared_without_their_headings_and_sections_beside(dis
 
 def test_a_discussion_that_never_came_is_missing_and_an_expert_who_wrote_none_is_no_reference(bench):
     made = material(bench, [answer(100, discussion=None)])
-    assert [pair.state for pair in discussion_pairs(with_discussion(made, "Plain."))] == ["missing"]
-    assert [pair.state for pair in discussion_pairs(with_discussion(made, " "))] == ["no reference"]
+    assert [pair.state for pair in with_discussion(made, "Plain.").pairs(discussion_pairs)] == ["missing"]
+    assert [pair.state for pair in with_discussion(made, " ").pairs(discussion_pairs)] == ["no reference"]
 
 
 def test_a_changed_benchmark_is_refused(make_run, bench, tmp_path):

@@ -4,8 +4,9 @@ from typing import Any
 import pytest
 
 from medthink.core.errors import UsageError
-from medthink.workflow.ask import AnswerOutcome, Choice, DiscussionOutcome, Prompt, StepText, TwiOutcome, Unanswered
+from medthink.workflow.ask import Choice, Prompt, StepText, Unanswered
 from medthink.workflow.condition import Condition
+from medthink.workflow.prediction import AnswerOutcome, DiscussionOutcome, TwiOutcome
 from medthink.workflow.prompts import SECTIONS
 from medthink.workflow.tasks import TASKS, default_condition, find_task, prompt_versions
 from medthink.workflow.view import NO_CUES, Cues

@@ -12,8 +12,8 @@ from medthink.core.numbers import as_percent
 from medthink.metrics.registry import Metric, shown_in
 from medthink.report.figures.style import COLOURS, LINE, MARKS, FigureSpec, percent_axis, wrapped
 from medthink.report.runs import ComparableGroup, ReportRun, ends_of, value_of
-from medthink.report.tables import STEP_NAMES
 from medthink.scoring.scores import SliceScore, rate_text
+from medthink.workflow.tasks import known_texts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -131,26 +131,26 @@ class _Spread(NamedTuple):
 def steps_drawings(group: ComparableGroup) -> Iterator[FigureSpec]:
     """A figure for every metric that has one: how its values spread over the cases, step by step."""
     for metric in shown_in("figures"):
-        spreads = {step: spread for step in STEP_NAMES if (spread := _spreads(group.entries, step, metric.name))}
+        spreads = {step: spread for step in known_texts() if (spread := _spreads(group.entries, step, metric.name))}
         if spreads:
             yield _drawing(metric, spreads)
 
 
 def _drawing(metric: Metric, spreads: dict[str, list[_Spread]]) -> FigureSpec:
     """One panel per step, one bar per run: thick over the middle half of the cases, thin over nine in ten."""
-    tallest = [len(found) for found in spreads.values()]
+    tallest, texts = [len(found) for found in spreads.values()], known_texts()
 
     def draw(figure: "Figure") -> None:
         panels = figure.subplots(len(spreads), 1, squeeze=False, sharex=True, height_ratios=[n + 0.6 for n in tallest])
         for axes, (step, found), colour in zip(panels[:, 0], spreads.items(), COLOURS, strict=False):
             _draw_spreads(axes, found, colour)
-            axes.set_title(STEP_NAMES[step])
+            axes.set_title(texts[step].title)
         if math.isfinite(metric.low) and math.isfinite(metric.high):
             panels[-1, 0].set_xlim(metric.low, metric.high)
         panels[-1, 0].set_xlabel(f"{metric.title} of a case")
 
     rows = tuple(
-        (one.entry.label, STEP_NAMES[step], f"{one.n:,}", *(f"{value:.3f}" for value in one.quantiles))
+        (one.entry.label, texts[step].title, f"{one.n:,}", *(f"{value:.3f}" for value in one.quantiles))
         for step, found in spreads.items()
         for one in found
     )

@@ -19,7 +19,7 @@ from medthink.stats.estimate import Estimate, Measured, Undefined
 from medthink.web.app.query import Query
 from medthink.web.app.rendering import NONE, tell_difference, tell_ends, tell_money
 from medthink.workflow.condition import FIELDS, Condition
-from medthink.workflow.tasks import TASKS, default_condition
+from medthink.workflow.tasks import TASKS, default_condition, known_texts
 
 _DAY = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\dZ)?")
 
@@ -60,7 +60,6 @@ RIVAL_WORDS = {
     "guesser:question": "history-and-options guesser",
     "own run without images": "own run, no images",
 }
-STEP_WORDS = {"findings": "Step 1", "summary": "Step 2"}
 Tone = Literal["", "up", "down", "even", "faint"]
 """Tones: a difference shown to be positive, negative or neither; de-emphasised."""
 SortKey = float | str | None
@@ -261,16 +260,17 @@ _ORDERS: dict[str, Callable[[BoardRow], SortKey]] = {
 def _metric_columns(rows: Sequence[BoardRow]) -> Iterator[BoardColumn]:
     """A column for each metric of steps 1 and 2 that some row has."""
     known = {(step.step, one.metric) for row in rows for step in row.scores.steps for one in step.metrics if one.value}
-    for step, word in STEP_WORDS.items():
+    for text in known_texts().values():
         for metric in shown_in("tables"):
-            if (step, metric.name) in known:
+            if (text.name, metric.name) in known:
+                words = f"{text.title.partition(':')[0]}, {metric.label or metric.name}"
                 yield BoardColumn(
-                    key=f"{step}.{metric.name}",
-                    head=f"{word}, {metric.label or metric.name}",
-                    words=f"{word}, {metric.label or metric.name}",
+                    key=f"{text.name}.{metric.name}",
+                    head=words,
+                    words=words,
                     group="Reasoning",
-                    cell=partial(_metric_cell, step, metric.name),
-                    order=partial(_metric_order, step, metric.name),
+                    cell=partial(_metric_cell, text.name, metric.name),
+                    order=partial(_metric_order, text.name, metric.name),
                     first_down=metric.direction != "lower",
                 )
 

@@ -14,7 +14,7 @@ from medthink.board.submissions import ASKED, LEVELS, PROVENANCE
 from medthink.core.numbers import as_count, count_of
 from medthink.metrics.registry import shown_in
 from medthink.report.provenance import condition_words
-from medthink.report.tables import STEP_NAMES, metric_value
+from medthink.report.tables import metric_value
 from medthink.scoring.scores import SliceScore, rate_text, value_text
 from medthink.stats.estimate import Estimate
 from medthink.web.app.charts import IntervalPosition, ShareAxis, fit_axis, shape_of
@@ -25,6 +25,7 @@ from medthink.web.board.filters import RANKING_WORDS
 from medthink.web.board.leaderboard import tell_rank
 from medthink.web.cases.answers import RevealedCases
 from medthink.workflow.condition import Condition
+from medthink.workflow.tasks import known_texts
 
 _SLICE_WIDTH = 180
 _EVENTS = {
@@ -262,11 +263,11 @@ def make_profile_part(profile: JudgedProfile) -> ProfilePart:
 
 def _steps(row: BoardRow) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Steps 1 and 2 against the expert's texts, with their metrics."""
-    names = [step.step for step in row.scores.steps]
+    names, texts = [step.step for step in row.scores.steps], known_texts()
     metrics = [one for one in shown_in("tables") if any(metric_value(row.scores, step, one.name) for step in names)]
     rows = tuple(
         (
-            STEP_NAMES[step.step],
+            texts[step.step].title,
             as_count(step.states.get("ok", 0)),
             *(value_text(metric_value(row.scores, step.step, metric.name)) for metric in metrics),
         )

@@ -37,6 +37,7 @@ from medthink.workflow.view import show_under_condition as show_question
 PASS_MARK = 0.8
 DEFAULT_ITEMS = 10
 TRAINING = "training"
+UNVERIFIABLE = "unverifiable"
 
 
 class TrainingItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +75,7 @@ class TrainingTruth(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         if self.change.is_true:
             return kind.true_label
         if self.change.edit == INVENTED:
-            return "unverifiable"
+            return UNVERIFIABLE
         assert kind.wrong_label is not None
         return kind.wrong_label
 
@@ -103,6 +104,12 @@ class TrainingResult(msgspec.Struct, frozen=True, kw_only=True):
     right: int
     needed: int
     is_passed: bool
+
+
+def fits_training(what: str) -> bool:
+    """Whether a kind of judging has a label for each sort of item: true, false, and invented."""
+    kind = KINDS[what]
+    return any(aspect.name == kind.leading and UNVERIFIABLE in aspect.categories for aspect in kind.aspects)
 
 
 def draw_training(

@@ -30,6 +30,8 @@ class CertaintyKind(SingleLabelKind[CertaintyVerdict, CertaintyScores]):
 
     name = "certainty"
     plural = "certainties"
+    title = "Certainty"
+    about = "How sure each sentence sounds"
     leading = "certainty"
     true_label = "plain"
     exam_part = "rationale"

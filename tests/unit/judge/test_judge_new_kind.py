@@ -41,6 +41,8 @@ for row in rows:
 write_table(path, list(rows[0]), rows)
 do("agreement", run, str(path), "--key", f"{lists}-key.json")
 do("report", run, "-o", page)
+from medthink.readers.training import fits_training
+assert fits_training("steps") and not fits_training("certainty")
 """
 
 

@@ -112,6 +112,9 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
 
     name = "discussion"
     plural = "discussions"
+    title = "Discussion"
+    about = "Teaching discussions"
+    rubric = ("factual", "education")
     tasks = ("discussion",)
     leading = "sentence"
     true_label = "correct"

@@ -38,6 +38,9 @@ class FindingsKind(SingleLabelKind[StatementVerdict, FindingScores]):
 
     name = "findings"
     plural = "findings"
+    title = "Findings"
+    about = "Findings of each image and their summary"
+    rubric = ("factual",)
     leading = "statement"
     exam_part = SUMMARY
     aspects = (Aspect(name="statement", categories=SUPPORTS, is_main=True, wrong="contradicted"),)

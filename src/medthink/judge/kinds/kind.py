@@ -68,15 +68,19 @@ class JudgedTexts(msgspec.Struct, frozen=True):
 class JudgeKind(ABC, Generic[Given, Scored]):
     """One kind of judging.
 
-    `tasks` are those whose runs are judged this way by default. With `uses_decisive`, the case's decisive findings are
-    the units; with `is_pairwise`, two runs are compared. `aspects` are what judges and readers are compared on,
-    `leading` the one whose labels show how far a panel is divided, and `true_label` its label for a true unit.
-    `exam_part` is the part under which a judge of this kind is given a text in its exam. `columns` are what readers
-    fill in, and `forms` says, for each form of item, which of them, as worded on the readers' page.
+    `title` is its heading for readers, `about` says what they judge, and `rubric` names the sections of the rubric that
+    they need. `tasks` are those whose runs are judged this way by default. With `uses_decisive`, the case's decisive
+    findings are the units; with `is_pairwise`, two runs are compared. `aspects` are what judges and readers are
+    compared on, `leading` the one whose labels show how far a panel is divided, and `true_label` its label for a true
+    unit. `exam_part` is the part under which a judge of this kind is given a text in its exam. `columns` are what
+    readers fill in, and `forms` says, for each form of item, which of them, as worded on the readers' page.
     """
 
     name: ClassVar[str]
     plural: ClassVar[str]
+    title: ClassVar[str]
+    about: ClassVar[str]
+    rubric: ClassVar[tuple[str, ...]] = ()
     tasks: ClassVar[tuple[str, ...]] = ()
     max_units: ClassVar[int] = MAX_UNITS
     is_cut_by_model: ClassVar[bool] = False

@@ -44,6 +44,9 @@ class OmissionsKind(SingleLabelKind[OmissionVerdict, OmissionScores]):
 
     name = "omissions"
     plural = "omissions"
+    title = "Omissions"
+    about = "Missed decisive findings"
+    rubric = ("omissions",)
     uses_decisive = True
     leading = "omission"
     true_label = "mentioned"

@@ -65,6 +65,9 @@ class PreferenceKind(SingleLabelKind[PreferenceVerdict, PreferenceScores]):
 
     name = "preference"
     plural = "preferences"
+    title = "Which is better?"
+    about = "Which of two discussions is better"
+    rubric = ("preference",)
     is_pairwise = True
     leading = "preference"
     true_label = ""

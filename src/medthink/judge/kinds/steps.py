@@ -82,6 +82,9 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
 
     name = "steps"
     plural = "steps"
+    title = "Steps"
+    about = "Steps of the rationale"
+    rubric = ("factual", "weight", "severity", "error types")
     tasks = ("answer", "twi")
     max_units = MAX_STEPS
     is_cut_by_model = True

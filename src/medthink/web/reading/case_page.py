@@ -19,21 +19,6 @@ from medthink.web.app.benchmarks import LoadedSplit
 from medthink.web.app.images import PageImage, show_image
 
 SURENESS = ((1, "Guess"), (2, "Leaning"), (3, "Fairly sure"), (4, "Certain"))
-TITLES = {
-    "steps": "Steps",
-    "findings": "Findings",
-    "discussion": "Discussion",
-    "omissions": "Omissions",
-    "preference": "Which is better?",
-}
-# The sections of the rubric for each kind of judging.
-_ANCHORS = {
-    "steps": ("factual", "weight", "severity", "error types"),
-    "findings": ("factual",),
-    "discussion": ("factual", "education"),
-    "omissions": ("omissions",),
-    "preference": ("preference",),
-}
 
 
 class StudyLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -265,7 +250,7 @@ def _reveal(opened: OpenSitting, marks: Mapping[str, Mark], frozen: Frozen) -> R
 
 
 def _text(text: ReadText, marks: Mapping[str, Mark], frozen: Frozen) -> RoomText:
-    rubric = load_rubric()
+    rubric, kind = load_rubric(), KINDS[text.what]
     items = []
     for item in text.items:
         mark = marks.get(item.code)
@@ -286,11 +271,11 @@ def _text(text: ReadText, marks: Mapping[str, Mark], frozen: Frozen) -> RoomText
         )
     return RoomText(
         what=text.what,
-        title=TITLES.get(text.what, text.what.capitalize()),
+        title=kind.title,
         answer=text.answer,
         parts={shown_part(name): words for name, words in text.parts.items()},
         items=tuple(items),
-        anchors=tuple((name, rubric.section(name)) for name in _ANCHORS.get(text.what, ())),
+        anchors=tuple((name, rubric.section(name)) for name in kind.rubric),
     )
 
 

@@ -19,6 +19,7 @@ from medthink.accounts.invitations import invite_reader, renew_link
 from medthink.core.errors import MedThinkError, UsageError
 from medthink.core.tables import write_table
 from medthink.judge.judged import cut_units
+from medthink.judge.kinds import KINDS
 from medthink.judge.units import UNITS_FILE
 from medthink.readers.readings import publish_readings
 from medthink.readers.studies import adjudication, reading, results, setup
@@ -32,7 +33,6 @@ from medthink.web.app.application import Feature, html
 from medthink.web.app.benchmarks import LoadedSplit
 from medthink.web.app.rendering import render
 from medthink.web.reading.studies_page import (
-    KINDS_SHOWN,
     RunChoice,
     SetUpPage,
     StudiesPage,
@@ -55,7 +55,8 @@ def _list_runs(app: ServeApp) -> tuple[RunChoice, ...]:
 def _form_page(app: ServeApp, form: StudyForm, **more: Any) -> str:
     """The form to set up a study."""
     modalities = sorted({name for case in app.bench.cases.values() for name in case.modalities})
-    page = SetUpPage(form=form, runs=_list_runs(app), kinds=KINDS_SHOWN, modalities=tuple(modalities), **more)
+    kinds = tuple((name, kind.about) for name, kind in KINDS.items())
+    page = SetUpPage(form=form, runs=_list_runs(app), kinds=kinds, modalities=tuple(modalities), **more)
     return render("study-new.html", page, app.site, here=_HERE)
 
 
@@ -67,7 +68,7 @@ def _read_plan(app: ServeApp, form: StudyForm) -> StudyPlan:
         data=str(app.bench.benchmark.path),
         split=app.bench.benchmark.splits[0],
         runs=tuple(known[name] for name in form.runs if name in known),
-        kinds=tuple(kind for kind, _ in KINDS_SHOWN if kind in form.kinds),
+        kinds=tuple(kind for kind in KINDS if kind in form.kinds),
         readers=tuple(name.strip().lower() for name in form.readers.replace("\n", ",").split(",") if name.strip()),
         per_case=_whole(form.per_case, "readers per case"),
         cases=_whole(form.cases, "number of texts") if form.cases.strip() else None,

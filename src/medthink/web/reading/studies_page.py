@@ -11,15 +11,6 @@ from medthink.readers.studies.results import BaselineAccuracy, DriftPart, Reader
 from medthink.readers.studies.setup import Study
 from medthink.stats.estimate import mean_cell, rate_cell
 
-KINDS_SHOWN = (
-    ("steps", "Steps of the rationale"),
-    ("omissions", "Missed decisive findings"),
-    ("findings", "Findings of each image and their summary"),
-    ("discussion", "Teaching discussions"),
-    ("preference", "Which of two discussions is better"),
-)
-
-
 # Agreement between readers comes first.
 _ORDER = ("reader–reader", "reader–itself", "reader–judge", "judge–judge", "judge–itself")
 

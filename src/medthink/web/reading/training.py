@@ -24,6 +24,7 @@ from medthink.readers.training import (
     TrainingItem,
     TrainingResult,
     draw_training,
+    fits_training,
     give_feedback,
     mark_training,
     training_sheets,
@@ -125,7 +126,6 @@ def _show(item: TrainingItem, case: Case, bench: LoadedSplit) -> TrainingCase:
 ITEMS = 5
 _BENCHMARKS_KEPT = 8
 _ATTEMPT = "attempt"
-_KINDS = ("steps", "findings", "discussion")
 
 
 @lru_cache(maxsize=_BENCHMARKS_KEPT)
@@ -140,7 +140,7 @@ def current_training(app: ServeApp, study: Study, reader: StudyReader) -> tuple[
     with app.store.read() as connection:
         read = {one.sitting.case for one in reading.list_sittings(connection, reader.id)}
     usable = [one for one in sheets if cases[one.case].split != study.plan.split or one.case not in read]
-    what = next((kind for kind in _KINDS if kind in study.plan.kinds), "steps")
+    what = next(filter(fits_training, study.plan.kinds), "steps")
     seed = seed_from(study.token, reader.name, reader.training.get(_ATTEMPT, "1"))
     return draw_training(usable, items=ITEMS, seed=seed, what=what), cases
 

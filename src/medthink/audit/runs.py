@@ -3,7 +3,6 @@
 The definitions, with their assumptions, are on one page: docs/audit.md.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -18,6 +17,7 @@ from medthink.audit.gain import (
     image_free_name,
 )
 from medthink.audit.rivals import Guesses
+from medthink.cases.case import ALL_LETTERS
 from medthink.scoring.scores import AnswerScores, Scores
 from medthink.stats.comparisons.paired import paired_difference
 from medthink.stats.estimate import Measured
@@ -102,7 +102,7 @@ def audit_run(scores: Scores, guesses: Sequence[Guesses], others: Sequence[Score
         has_own_blind=over.has_own_blind,
         rivals=tuple(_set_against(_rights(scores), rival, rng) for rival in against),
         consistency=tuple(_consistency(scores, other, rng) for other in own if _changed_form(scores, other)),
-        place_bias=_place_bias(scores.answers),
+        place_bias=_place_bias(scores.answers, {case.gold for case in scores.cases}),
     )
 
 
@@ -167,12 +167,17 @@ def _consistency(scores: Scores, other: Scores, rng: np.random.Generator) -> Con
     )
 
 
-def _place_bias(answers: AnswerScores) -> PlaceBias | None:
+def _place_bias(answers: AnswerScores, golds: set[str]) -> PlaceBias | None:
     """A χ² test; the samples of a case, which may all be the same, count as one answer together."""
-    counts = [answers.chosen.get(letter, 0) * answers.n_cases / answers.n_predictions for letter in "ABCDE"]
+    from scipy.special import gammaincc
+
+    # A benchmark of four or six options has right answers, or answers given, up to its own last letter.
+    last = max(golds | set(answers.chosen))
+    shown = [letter for letter in ALL_LETTERS if letter <= last]
+    counts = [answers.chosen.get(letter, 0) * answers.n_cases / answers.n_predictions for letter in shown]
     expected = sum(counts) / len(counts)
     if expected < 5:  # the test is not valid
         return None
     statistic = sum((count - expected) ** 2 for count in counts) / expected
-    # The upper tail of χ² with four degrees of freedom.
-    return PlaceBias(chosen=answers.chosen, p_value=math.exp(-statistic / 2) * (1 + statistic / 2))
+    # The upper tail of χ².
+    return PlaceBias(chosen=answers.chosen, p_value=float(gammaincc((len(shown) - 1) / 2, statistic / 2)))

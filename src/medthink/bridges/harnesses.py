@@ -43,9 +43,11 @@ metadata:
 
 _LMMS_UTILS = '''"""How lmms-eval shows a case and reads its answer; written by medthink data export."""
 
-import re
 from pathlib import Path
 
+from medthink.models.request import Reply
+from medthink.workflow.ask import Unparsed
+from medthink.workflow.parsing import parse_answer
 from PIL import Image
 
 FOLDER = Path(__file__).parent
@@ -60,10 +62,9 @@ def write_question(doc, lmms_eval_specific_kwargs=None):
 
 
 def score(doc, results):
-    """1 for the right letter; a reply that names none or several counts as wrong."""
-    letters = [option["letter"] for option in doc["options"]]
-    named = set(re.findall(rf"\\b([{''.join(letters)}])\\b", results[0]))
-    return {"accuracy": float(named == {doc["answer"]})}
+    """1 for the right letter, read as medthink score reads it; a reply that commits to none counts as wrong."""
+    choice = parse_answer(Reply(text=results[0]), {option["letter"]: option["text"] for option in doc["options"]})
+    return {"accuracy": float(not isinstance(choice, Unparsed) and choice.letter == doc["answer"])}
 '''
 
 
@@ -84,7 +85,10 @@ def write_lmms(benchmark: Benchmark, out: Path, options: TargetOptions, progress
             f"{len(split):,} cases → {out}",
             f"python -m lmms_eval --model MODEL --tasks {name} --include_path {out}",
         ),
-        warnings=("the task names its table by an absolute path: export again after moving the folder",),
+        warnings=(
+            "the task names its table by an absolute path: export again after moving the folder",
+            "the task reads replies with medthink: install it in lmms-eval's environment",
+        ),
     )
 
 
@@ -107,8 +111,11 @@ def write_vlmevalkit(
             f"{len(split):,} cases → {out}",
             f"LMUData={out.parent} python run.py --data {out.stem} --model MODEL",
         ),
-        warnings=(_leaves_out(without),) if without else (),
+        warnings=(_OWN_READING, *([_leaves_out(without)] if without else [])),
     )
+
+
+_OWN_READING = "VLMEvalKit reads replies by its own rules, so that its scores are not those of medthink score"
 
 
 def _leaves_out(cases: int) -> str:

@@ -289,13 +289,13 @@ def reward_completions(completions: Sequence[Any], solution: Sequence[str], **_:
 
 def compute_score(
     data_source: str,  # noqa: ARG001
-    solution_str: str,
+    solution_str: str | None,
     ground_truth: str,
     extra_info: dict[str, Any] | None = None,  # noqa: ARG001
     **_: Any,
 ) -> dict[str, float]:
     """The reward of one reply, and what verl logs with it: for verl."""
-    earned = reward_by_key(_read_key(ground_truth), solution_str)
+    earned = reward_by_key(_read_key(ground_truth), solution_str or "")
     # Not the process: verl averages numbers over all replies, and some have none.
     return {"score": earned.total, "letter": earned.letter, "parsed": float(earned.state == "ok")}
 
@@ -308,8 +308,9 @@ def _read_key(text: str) -> RewardKey:
 
 
 def _text_of(completion: Any) -> str:
-    """The text of a completion: a plain text, or the last message, whose content may be in parts."""
+    """A plain text, or that of the last message, whose content may be in parts; "" if there is none."""
+    if isinstance(completion, list | tuple):
+        completion = completion[-1].get("content") if completion else None
     if isinstance(completion, str):
         return completion
-    content = completion[-1]["content"]
-    return content if isinstance(content, str) else "".join(part.get("text") or "" for part in content)
+    return "".join(part.get("text") or "" for part in completion or ())

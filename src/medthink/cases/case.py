@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from medthink.cases.images.fact_cache import ImageFacts
 
 LETTERS = "ABCDE"
+ALL_LETTERS = LETTERS + "FGHIJKLMNOPQRSTUVWXYZ"
 MAX_IMAGES = 49
 MODALITIES = (
     "CT",

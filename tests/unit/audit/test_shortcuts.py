@@ -304,6 +304,15 @@ def test_a_reader_that_always_says_the_same_letter_shows_a_bias_of_place(clean, 
     assert len(audit.place_bias.chosen) == 1
 
 
+@pytest.mark.parametrize("letters", ["ABCD", "ABCDEF"])
+def test_an_even_spread_over_four_or_six_options_is_no_bias_of_place(scored, letters):
+    golds = [letters[number % len(letters)] for number in range(len(scored.cases))]
+    cases = tuple(msgspec.structs.replace(case, gold=gold) for case, gold in zip(scored.cases, golds, strict=True))
+    even = {letter: 60 // len(letters) for letter in letters}
+    answers = replace(scored.answers, chosen=even, n_cases=60, n_predictions=60)
+    assert audit(msgspec.structs.replace(scored, answers=answers, cases=cases)).place_bias.p_value == 1.0
+
+
 def test_the_samples_of_a_case_are_one_witness_of_a_bias_of_place(clean, tmp_path):
     scores = run(clean, tmp_path / "run")
     chosen = {"A": 14, "B": 4, "C": 8, "D": 7, "E": 7}

@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,11 @@ from PIL import Image
 from medthink.bridges.targets import TargetOptions, write_target
 from medthink.cases.benchmark import Benchmark
 from medthink.core.errors import DataError, UsageError
+from medthink.models.request import Reply
+from medthink.workflow.ask import Unparsed
+from medthink.workflow.parsing import parse_answer
 from small_benchmark import make_row, picture, write_benchmark
+from styled_replies import REPLIES, options_of
 
 ODD_HISTORY = 'He said "no"\tand left;\n\na 5 µm lesion.'
 
@@ -80,7 +85,18 @@ def test_lmms_eval_gets_images_in_order_and_scores_one_letter_alone(task):
     assert (task / rows[0]["images"][1]).read_bytes() == picture(100 * 100 + 2)
     assert "A. Disease A100" in utils.write_question(rows[0]) and "WITHHELD" not in str(rows)
     said = {"A": 1.0, "The answer is A.": 1.0, "B": 0.0, "A or B": 0.0, "nothing": 0.0}
+    said |= {"A radiologist should look at this.": 0.0, "Not B but A.": 1.0}
     assert {text: utils.score(rows[0], [text])["accuracy"] for text in said} == said
+
+
+def test_the_task_for_lmms_eval_reads_every_reply_as_parse_answer_does(task):
+    utils = load_utils(task)
+    for row in REPLIES:
+        options = options_of(row)
+        read = parse_answer(Reply(text=row["reply"]), options)
+        doc = {"options": [{"letter": letter, "text": text} for letter, text in options.items()]}
+        scored = {letter for letter in options if utils.score(doc | {"answer": letter}, [row["reply"]])["accuracy"]}
+        assert scored == (set() if isinstance(read, Unparsed) else {read.letter})
 
 
 def test_vlmevalkit_gets_images_as_a_list_of_base64(table):
@@ -94,7 +110,9 @@ def test_a_case_without_images_is_one_that_vlmevalkit_leaves_out_and_that_is_sai
     written = export("vlmevalkit", odd_bench, tmp_path / "odd.tsv")
     # What is short and not empty is the number of another case whose images it shares.
     assert [row["image"] == "" for row in read_table(tmp_path / "odd.tsv")] == [False, False, False, True]
-    assert written.warnings == ("1 case has no image: VLMEvalKit leaves it out of its score",)
+    own_reading, left_out = written.warnings
+    assert "own rules" in own_reading
+    assert left_out == "1 case has no image: VLMEvalKit leaves it out of its score"
 
 
 def test_another_split_and_what_is_wrong(bench, tmp_path):
@@ -152,6 +170,9 @@ def load_by(name, script, folder):
     python = PEERS / name / "bin" / "python"
     if not python.exists():
         pytest.skip(f"{name} is not installed: make bench-peers installs it")
+    # Ours last, for the peers' own versions of what both need.
+    own = [str(PEERS.parent / "src"), sysconfig.get_path("purelib")]
+    script = f"import sys; sys.path += {own!r}\n{script}"
     env = os.environ | {"LMUData": str(folder), "HOME": str(folder), "HF_HUB_OFFLINE": "1", "PYTHONPATH": ""}
     words = [python, "-c", script, folder, PEERS.parent / "bench"]
     done = subprocess.run(words, env=env, capture_output=True, text=True)

@@ -196,6 +196,9 @@ class TestTrainers:
         assert reward_completions(completions, [solution] * 3, prompts=[]) == [1.0, 0.0, 0.0]
         truth = rows(tmp_path / "verl/train.parquet")[0]["reward_model"]["ground_truth"]
         assert compute_score("medthink", right, truth, {}) == {"score": 1.0, "letter": 1.0, "parsed": 1.0}
+        assert compute_score("medthink", None, truth)["parsed"] == 0.0
+        nothing = [[], None, [{"role": "assistant"}], [{"role": "assistant", "content": None}]]
+        assert reward_completions(nothing, [solution] * 4) == [0.0] * 4
         assert compute_score("medthink", "…", truth) == {"score": 0.0, "letter": 0.0, "parsed": 0.0}
 
 

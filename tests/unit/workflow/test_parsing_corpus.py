@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
+import styled_replies
 from medthink.core.jsonio import read_jsonl
 from medthink.models.request import Reply
 from medthink.workflow.ask import Choice, Unparsed
 from medthink.workflow.parsing import parse_answer
 
-OPTIONS = {
-    "chest": ("Sarcoidosis", "Pulmonary tuberculosis", "Lymphoma", "Silicosis", "Metastatic disease"),
+OPTIONS = styled_replies.OPTIONS | {
     "germs": (
         "Crohn's disease",
         "B-cell lymphoma",
@@ -25,13 +25,6 @@ OPTIONS = {
         "Tuberculosis of the spine",
         "Brucellosis",
         "Metastasis",
-    ),
-    "sella": (
-        "Meningioma",
-        "Pituitary macroadenoma",
-        "Craniopharyngioma",
-        "Rathke cleft cyst",
-        "Germ cell tumour (germinoma)",
     ),
     "bowel": (
         "Acute appendicitis",

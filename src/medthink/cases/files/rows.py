@@ -10,7 +10,17 @@ from itertools import repeat
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from medthink.cases.case import LETTERS, MAX_IMAGES, Case, Image, ImageReference, ImageStore, Question, Reference
+from medthink.cases.case import (
+    ALL_LETTERS,
+    LETTERS,
+    MAX_IMAGES,
+    Case,
+    Image,
+    ImageReference,
+    ImageStore,
+    Question,
+    Reference,
+)
 from medthink.core.errors import DataError
 from medthink.core.jsonio import parse_json
 
@@ -51,7 +61,6 @@ _ONLY_TEXT = frozenset({str})
 _TEXT_OR_NOTHING = frozenset({str, type(None)})
 _MOST = 2**63 - 1  # in 64 bits with a sign, which every format has
 _LETTERS = [*LETTERS]
-_ALL_LETTERS = LETTERS + "FGHIJKLMNOPQRSTUVWXYZ"
 
 
 class RowLocation(NamedTuple):
@@ -199,8 +208,8 @@ def _options_from_text(text: str, place: RowLocation) -> Any:
 
 
 def _options_by_letter(value: list[Any]) -> dict[str, Any] | None:
-    if len(value) <= len(_ALL_LETTERS) and all(isinstance(text, str) for text in value):
-        return dict(zip(_ALL_LETTERS, value, strict=False))
+    if len(value) <= len(ALL_LETTERS) and all(isinstance(text, str) for text in value):
+        return dict(zip(ALL_LETTERS, value, strict=False))
     if all(isinstance(pair, list | tuple) and len(pair) == 2 and isinstance(pair[0], str) for pair in value):
         letters = dict(value)
         return letters if len(letters) == len(value) else None

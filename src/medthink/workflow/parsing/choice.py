@@ -6,12 +6,14 @@ nothing but one, then what merely favours one. The heaviest kind present decides
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any
 
 from medthink.workflow.ask import Choice, Unparsed
 from medthink.workflow.parsing import phrases
-from medthink.workflow.parsing.claims import Options, make_plain, read_claim
-from medthink.workflow.parsing.phrases import NOT_THIS_BUT
+from medthink.workflow.parsing.claims import Claim, is_disowned, last_clause, line_before, read_claim
+from medthink.workflow.parsing.lines import SENTENCE, read_closing, read_lines, read_whole_list
+from medthink.workflow.parsing.options import Options
+from medthink.workflow.parsing.plain import fold, make_plain
 from medthink.workflow.parsing.replies import find_object, read_object, strip_code_fence
 
 _MAX_NAME = 200
@@ -60,83 +62,43 @@ def _name_at(plain: str, place: int) -> str:
     return name if len(name) <= _MAX_NAME else ""
 
 
-_LEADS = (
-    # English
-    "so", "then", "well", "definitely", "certainly", "clearly", "surely", "obviously", "undoubtedly", "presumably",
-    "no doubt", "without (?:a |any )?doubt", "(?:almost certainly|most probably|most likely|probably|likely)",
-    "it's", "it is", "it must be", "it has to be", "it would be", "this is", "that's", "that is",
-    "i'm (?:confident|certain|sure)(?: that)?", "i am (?:confident|certain|sure)(?: that)?",
-    # German, French
-    "definitiv", "eindeutig", "sicher", "ganz klar", "auf jeden fall", "am ehesten", "wahrscheinlich", "es ist",
-    "das ist", "ich tippe auf", "certainement", "sans (?:aucun )?doute", "probablement", "c'est", "je dirais",
-    # Spanish, Italian, Portuguese, Dutch
-    "sin duda", "definitivamente", "seguramente", "probablemente", "es", "la correcta es", "(?:yo )?diría", "elegiría",
-    "sicuramente", "certamente", "probabilmente", "è", "direi", "com certeza", "provavelmente", "é", "eu diria",
-    "zeker", "waarschijnlijk",
-)  # fmt: skip
-_LEAD = re.compile(
-    rf"(?:(?:(?:{'|'.join(_LEADS)})(?![a-zà-ÿ]),?|{NOT_THIS_BUT})\s{{0,2}}){{0,4}}"
-    r"(?:(?:my pick|my vote|ans|dx|gabarito)\s?[:=.-]\s?)?"
-    r"(?:(?:肯定|应该|應該|一定)是|おそらく)?"
-    r"(?-i:(?:[Tt]he|an?|[Dd]ie|[Dd]er|[Dd]as|[Ll]e|[Ll]a|[Ee]l|[Ii]l|o)\s(?=\w))?"
-    r"(?:(?:option|choice|letter|answer|antwort|réponse|lettre|opción|letra|opzione|lettera|opção|alternativa"
-    r"|optie|вариант)\s{1,2}|选项|選項|選択肢|보기\s{0,2})?",
-    re.IGNORECASE,
-)
-_TRAIL = re.compile(r"(?:,?\s(?:it is|it's|for sure|definitely|without (?:a )?doubt|ist es)|正确|正確)$", re.IGNORECASE)
-_MARKS = " \t\"'()[]{}.,:;!_$#<>。！，"
-_LETTER_AND_TEXT = re.compile(r"([A-Za-z])[\s.:)(\]\"',-]{1,4}(.+)")
-
-
-def read_short_statement(line: str, options: Options) -> frozenset[str] | None:
-    """The option that the line states, or None where it says anything beside that."""
-    said = line.strip(_MARKS)
-    if named := options.spelled(said):
-        # An option may itself begin with a word that leads on: "Likely reactive node".
-        return named
-    said = _TRAIL.sub("", said[_end_of_lead(said) :]).strip(_MARKS)
-    if len(said) == 1:
-        # A small letter may be a word of its own.
-        return frozenset({said} & options.letters) or None
-    both = _LETTER_AND_TEXT.fullmatch(said)
-    named = options.spelled(said)
-    if both and not named:
-        named = options.spelled(both[2]) & {both[1].upper()}
-    return named or None
-
-
-def _end_of_lead(said: str) -> int:
-    lead = _LEAD.match(said)
-    return lead.end() if lead else 0
-
-
 _FIELD = re.compile(
-    r"[\"'](?:final[_ ]?)?(?:answer|choice|prediction|option|letter)(?:[_ ]?(?:letter|option|choice))?[\"']"
+    r"[\"'](?:(?:final|correct|selected|chosen|predicted|best|primary|most likely)[_ ]?)?"
+    r"(?:answer|choice|prediction|option|letter|diagnosis|答案|答え|회답|정답)(?:[_ ]?(?:letter|option|choice))?[\"']"
     r"\s{0,4}:\s{0,4}"
     r"(?:\"((?:[^\"\\\n]|\\.){0,400})\"|'([^'\n]{0,400})')"
     r"(?!\s{0,2}(?:or|and|/|\|)\s)",
     re.IGNORECASE,
 )
-_TAG = re.compile(r"<(?:final_)?answer>([^<]{0,2000})</(?:final_)?answer>", re.IGNORECASE)
+_TAG = re.compile(
+    r"<(?P<tag>(?:final_?)?(?:answer|diagnosis|choice)|conclusion)>([^<]{0,2000})</(?P=tag)>", re.IGNORECASE
+)
 _BOXED = re.compile(r"\\boxed\s{0,2}\{(?:\s{0,2}\\[a-z]{1,12}\s{0,2}\{)?([^{}\n]{1,300})\}", re.IGNORECASE)
-_LINE_LETTER = re.compile(r"^[ \t>#(\[-]{0,6}(?:option |choice )?([A-Za-z])[.):\]]", re.MULTILINE | re.IGNORECASE)
-_CLAUSE_END = re.compile(r"[.!?\n,;:。，；]|(?<![a-z])(?:so|therefore|thus|hence|but|and)(?![a-z])", re.IGNORECASE)
+_OTHER_NAMES = ("result", "response", "output", "verdict", "decision")
+_NAMED_BY_LETTER = re.compile(r"(?<![\w'-])([a-z])[.:)\]]{1,2}\s?$")
 _PLACEHOLDER = re.compile(
     r"|\.{2,3}|…|<.{0,60}>|\[[^\]]{2,60}\]|(?:[A-Z]\s{0,2}[|/,]\s{0,2}){3,25}(?:or )?[A-Z]|letter", re.IGNORECASE
 )
 # A letter that closes a word group ("hepatitis B") is part of a name, unless one of these words leads up to it.
 _LEADS_ON = re.compile(r"(?<!\bthat)(?<!\bbecause)(?<!\bthink)(?<!\bbelieve)(?<=\w)[\s\"'(\[]{0,3}$")
 # What may stand between the start of a clause and an option's text that is its subject.
+_SHORT = 60
+_ENDS_IN_LETTER = re.compile(r"(?:^|[\s(,;])\(?([A-Z])[\s.!?\"')]*$")
+# What comes before a letter that is set against the answer, or is no option's.
+_SPARED = re.compile(
+    r"(?<![a-z])(?:not|no|nor|over|than|from|like|unlike|exclude[sd]?|rules?|against|vs|versus|less|least"
+    r"|runner-up|second"
+    r"|next|alternativ\w*|differential|followed|possib\w+|other|others|hepatitis|type|vitamin|group|grade|class|stage"
+    r"|segment|images?|figures?|panels?|category|kerley|wrong|incorrect|discuss\w*|consider\w*|compared"
+    r"|and)(?![a-z])|n't",
+    re.IGNORECASE,
+)
 _OPENS = re.compile(r"[\s\"'(\[-]*(?:(?:an?|the|that|i think|option [a-z][.:)]?)\s)*[\s\"'(\[-]*")
-_ANSWER_NAMES = ("answer", "final_answer", "choice", "prediction", "option", "letter")
-
-
-class Claim(NamedTuple):
-    """The letters that one statement names, where it ends, and whether it calls itself final."""
-
-    letters: frozenset[str]
-    end: int
-    is_final: bool = False
+_ANSWER_NAME = re.compile(
+    r"(?:(?:final|correct|selected|chosen|predicted|best|primary|most_likely)_?)?"
+    r"(?:answer|choice|prediction|option|letter|diagnosis|答案|答え|정답)(?:_?(?:letter|option|choice))?",
+    re.IGNORECASE,
+)
 
 
 def parse_choice(text: str, options: dict[str, str]) -> Choice | Unparsed:
@@ -156,9 +118,10 @@ def parse_choice(text: str, options: dict[str, str]) -> Choice | Unparsed:
 def _committed(text: str, known: Options) -> frozenset[str] | Unparsed:
     """The letters named by the heaviest kind of statement in the text."""
     whole = read_object(strip_code_fence(text)) or {}
-    for name in _ANSWER_NAMES:
-        if isinstance(value := whole.get(name), str):
-            return read_claim(make_plain(value), known) or Unparsed(_no_option(value))
+    fields = [value for name, value in whole.items() if _ANSWER_NAME.fullmatch(name.replace(" ", "_"))]
+    fields = fields or [whole[name] for name in _OTHER_NAMES if name in whole]
+    if fields:
+        return _in_fields(fields, known)
     plain = make_plain(text)
     filled = list(_filled_in(plain))
     claims = [Claim(letters, end) for value, end in filled if (letters := _read_value(value, known))]
@@ -166,17 +129,51 @@ def _committed(text: str, known: Options) -> frozenset[str] | Unparsed:
     claims += [claim for claim in announced if claim.is_final]
     if not claims and filled:
         return Unparsed(_no_option(filled[-1][0]))
-    claims = claims or [*announced, *_otherwise_stated(plain, known), *_lines(plain, known)]
-    claims = claims or list(_after(phrases.FAVOURED, plain, known))
-    return _settle(claims, plain)
+    claims = claims or [
+        *announced,
+        *_otherwise_stated(plain, known),
+        *read_lines(plain, known),
+        *read_whole_list(plain, known),
+    ]
+    claims = claims or list(_after(phrases.FAVOURED, plain, known)) or list(read_closing(plain, known))
+    return _settle(claims, plain, known)
 
 
-def _settle(claims: list[Claim], plain: str) -> frozenset[str] | Unparsed:
+def _in_fields(fields: list[Any], known: Options) -> frozenset[str] | Unparsed:
+    """What the answer fields of a JSON object name together; a further field in other words adds nothing."""
+    said = [text for value in fields for text in _texts_of(value)]
+    named = [read_claim(make_plain(text), known) for text in said]
+    if not said or not named[0]:
+        return Unparsed(_no_option(said[0] if said else ""))
+    return frozenset().union(*(letters for letters in named if letters))
+
+
+def _texts_of(value: Any) -> list[str]:
+    """The texts in a field that may also hold a list of them, or a letter beside its text."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    values = value if isinstance(value, list) else [value]
+    return [one for one in values if isinstance(one, str)]
+
+
+def _settle(claims: list[Claim], plain: str, known: Options) -> frozenset[str] | Unparsed:
     if not claims:
         return Unparsed("no answer stated")
     if phrases.REVISED.search(plain, max(claim.end for claim in claims)):
         return Unparsed("the answer is taken up again without a clear end")
-    return frozenset().union(*(claim.letters for claim in claims))
+    letters = frozenset[str]().union(*(claim.letters for claim in claims))
+    others = _named_afterwards(plain[max(claim.end for claim in claims) :]) & known.letters - letters
+    return letters | others
+
+
+def _named_afterwards(rest: str) -> frozenset[str]:
+    """The letters that the rest of the sentence, or a short one after it, ends on: "B. Rather C."."""
+    found = set()
+    for place, sentence in enumerate(SENTENCE.split(rest)):
+        match = _ENDS_IN_LETTER.search(sentence)
+        if match and (place == 0 or len(sentence) < _SHORT) and not _SPARED.search(sentence):
+            found.add(match[1])
+    return frozenset(found)
 
 
 def _no_option(value: str) -> str:
@@ -192,8 +189,11 @@ def _filled_in(plain: str) -> Iterator[tuple[str, int]]:
     """Values in an answer field, an answer tag or a box; a form's own placeholder is none."""
     for pattern in (_FIELD, _TAG, _BOXED):
         for match in pattern.finditer(plain):
-            value = next(group for group in match.groups() if group is not None)
-            if not _PLACEHOLDER.fullmatch(value.strip()):
+            value = next(group for group in match.groups()[::-1] if group is not None)
+            is_shown = phrases.TEMPLATE.search(line_before(plain, match.start())) or phrases.TEMPLATE_AFTER.match(
+                plain, match.end()
+            )
+            if not _PLACEHOLDER.fullmatch(value.strip()) and not is_shown:
                 yield value, match.end()
 
 
@@ -211,8 +211,8 @@ def _announced(plain: str, known: Options) -> Iterator[Claim]:
         letters = read_claim(known.window(plain, match.end()), known) if match["link"] or match["answer"] else None
         if letters is None:
             continue
-        if not _is_disowned(plain, match.start()):
-            words = _last_clause(plain[max(0, match.start() - 25) : match.start()]) + match[0]
+        if not is_disowned(plain, match.start()):
+            words = last_clause(plain[max(0, match.start() - 25) : match.start()]) + match[0]
             yield Claim(letters, match.end(), bool(phrases.FINAL.search(words)))
 
 
@@ -227,7 +227,7 @@ def _otherwise_stated(plain: str, known: Options) -> Iterator[Claim]:
 def _after(pattern: re.Pattern[str], plain: str, known: Options) -> Iterator[Claim]:
     for match in pattern.finditer(plain):
         letters = read_claim(known.window(plain, match.end()), known)
-        if letters and not _is_disowned(plain, match.start()):
+        if letters and not is_disowned(plain, match.start()):
             yield Claim(letters, match.end())
 
 
@@ -237,48 +237,26 @@ def _praised(plain: str, known: Options) -> Iterator[Claim]:
         letter = match[1].upper()
         if letter not in known.letters:
             continue
-        before = _last_clause(plain[max(0, match.start() - 25) : match.start()])
+        before = last_clause(plain[max(0, match.start() - 25) : match.start()])
         is_alone = match[1].isupper() and not _LEADS_ON.search(before)
-        if (is_alone or phrases.NAMED.search(before)) and not _is_disowned(plain, match.start()):
+        if (is_alone or phrases.NAMED.search(before)) and not is_disowned(plain, match.start()):
             yield Claim(frozenset(letter), match.end())
 
 
 def _praised_texts(plain: str, known: Options) -> Iterator[Claim]:
     """Statements such as "Sarcoidosis is the most likely diagnosis"; the end of a longer name is none."""
-    lowered = plain.lower()
+    lowered = fold(plain)
     for letter, text in known.texts:
         place = lowered.find(text)
         while place >= 0:
             praise = phrases.PRAISE.match(lowered, place + len(text))
-            before = _last_clause(lowered[max(0, place - 25) : place])
-            if praise and _OPENS.fullmatch(before) and not _is_disowned(lowered, place):
-                yield Claim(frozenset(letter), praise.end())
+            before = last_clause(lowered[max(0, place - 25) : place])
+            if praise and _OPENS.fullmatch(before) and not is_disowned(lowered, place):
+                yield Claim(frozenset(letter) | _headed(lowered, place, known), praise.end())
             place = lowered.find(text, place + len(text))
 
 
-def _lines(plain: str, known: Options) -> Iterator[Claim]:
-    """The first and the last line where they are an answer; lines that go through the options are not."""
-    listed = {letter.upper() for letter in _LINE_LETTER.findall(plain)} & known.letters
-    lines = [line.strip() for line in plain.splitlines() if line.strip()]
-    if not lines or len(listed) > 1:
-        return
-    first = read_short_statement(lines[0], known) or read_claim(lines[0], known, is_line=True)
-    if first:
-        yield Claim(first, 0)
-    last = read_claim(lines[-1], known, is_line=True) if len(lines[-1]) <= known.longest + 12 else None
-    if last := read_short_statement(lines[-1], known) or last:
-        yield Claim(last, len(plain))
-
-
-def _is_disowned(plain: str, place: int) -> bool:
-    """Whether what stands before a statement says that it is not the reply's own answer."""
-    before = plain[max(0, place - 200) : place]
-    sentence = before[max(map(before.rfind, ".!?\n。")) + 1 :]
-    return bool(phrases.SUPPOSED.match(sentence) or phrases.DISOWNED.search(_last_clause(sentence)))
-
-
-def _last_clause(sentence: str) -> str:
-    end = 0
-    for match in _CLAUSE_END.finditer(sentence):
-        end = match.end()
-    return sentence[end:]
+def _headed(lowered: str, place: int, known: Options) -> frozenset[str]:
+    """The letter that stands before a text as its name: "B: Lymphoma is …"."""
+    match = _NAMED_BY_LETTER.search(lowered, max(0, place - 8), place)
+    return frozenset(match[1].upper()) & known.letters if match else frozenset()

@@ -16,16 +16,18 @@ ANSWER_NOUN = _any(
 # Nouns that announce one only with a link ("the diagnosis is …", "Option: …").
 OTHER_NOUN = _any(
     "final", "choice", "option", "diagnosis", "selection", "selected", "letter",
-    "response", "diagnose", "auswahl", "wahl", "diagnostic", "choix",
+    "response", "impression", "best (?:guess|fit)", "correct(?=:)", "prediction", "verdict", "output", "result",
+    "decision", "diagnose", "auswahl", "wahl", "diagnostic", "choix",
     "opción",
-    "diagnóstico", "elección", "opzione", "diagnosi", "scelta", "alternativa", "opção", "escolha", "诊断", "診断",
-    "正确的?选项", "正確的?選項",
+    "diagnóstico", "elección", "opzione", "diagnosi", "scelta", "alternativa", "opção", "escolha", "диагноз",
+    "诊断", "診断", "(?:正确|正確|最佳|最优)的?(?:选项|選項)",
 )  # fmt: skip
 _AFTER = _any(
     "finale?", "correct[ea]?", "corretta", "correcta", "correta", "exacte", "esatta", "certa", "giusta", "définitive",
-    "definitiva", "le plus probable", "más probable", "più probabile", "mais provável", "retenue?", "letter", "choice",
+    "definitiva", "le plus probable", "más probable", "più probabile", "mais provável", "retenue?", "letter",
+    "choice",
     "option", "końcowa", "prawidłowa", "الصحيحة", "الصحيح", "النهائية", "đúng", "yang benar",
-    "(?:for|in) this (?:case|patient)", "here",
+    "(?:for|in|to) (?:this|the) (?:case|patient|question)", "here",
     "(?:among|of|from) the (?:given |listed |five )?(?:options|choices)", "that (?:best fits|fits best|fits)",
 )  # fmt: skip
 _LINK = _any(
@@ -37,37 +39,42 @@ _LINK = _any(
 # `\b` is of no use beside scripts without spaces, so words are only kept from starting inside a Latin word.
 ANNOUNCED = re.compile(
     rf"(?<![a-zà-ÿ])(?:(?P<answer>{ANSWER_NOUN})|{OTHER_NOUN})(?:\s{{1,2}}{_AFTER}){{0,3}}"
-    rf"\s{{0,2}}(?:\([^()\n]{{0,40}}\)\s{{0,2}})?(?P<link>{_LINK})?",
+    rf"[\]\s]{{0,2}}(?:\([^()\n]{{0,40}}\)\s{{0,2}})?(?P<link>{_LINK})?",
     re.IGNORECASE,
 )
 CHOSEN = re.compile(
     r"(?<![a-zà-ÿ])(?:"
-    r"(?:i|we)(?:'d|'ll| would| will| am going to| therefore| thus| must)?\s(?:choose|select|pick|go with|opt for"
+    r"(?:eliminating|excluding) [^.\n]{1,80} leaves|chang(?:e|ed|ing) my answer (?:from \S{1,4} )?to"
+    r"|(?:i|we)(?:'d|'ll| would| will| am going to| therefore| thus| must)?\s(?:choose|select|pick|go with|opt for"
     r"|answer|vote for)"
     r"|i(?:'d| would)? (?:think|believe|say)(?: that)?(?: it is| it's| this is| it would be)?|going with"
-    r"|(?:i'm|i am) (?:choosing|selecting|picking)|my (?:pick|vote|guess) is"
+    r"|leaning towards?|lean towards?|(?:this|that|which) leaves(?: only)?|left with"
+    r"|(?:i'm|i am) (?:choosing|selecting|picking)|my (?:best )?(?:pick|vote|guess) is"
     r"|most (?:likely|probable):"
-    r"|ich (?:wähle|nehme|entscheide mich für)|richtig ist|korrekt ist|zutreffend ist|je (?:choisis|retiens|opte pour)"
+    r"|ich (?:wähle|nehme|entscheide mich für)|richtig ist|korrekt ist|zutreffend ist|je (?:choisis|retiens"
+    r"|opte pour)"
     r"|elijo|escojo|selecciono|me quedo con|scelgo|opto per|escolho|marco|ik kies|wybieram|я выбираю|выбираю"
-    r"|(?:应|應|我)?(?:选择|選擇|选|選ぶ)(?:是|为)?)\s{0,2}:?",
+    r"|(?:应该?|應該?|我)?(?:选择|選擇|选|選ぶ)(?:是|为)?)\s{0,2}:?",
     re.IGNORECASE,
 )
 CONCLUDED = re.compile(
-    r"(?<![a-z])(?:therefore|thus|hence|so|in conclusion|conclusion|daher|donc|por lo tanto|quindi"
+    r"(?<![a-z])(?:therefore|thus|hence|so|in conclusion|conclusion|in summary|overall|zusammenfassend|fazit|daher"
+    r"|donc|por lo tanto|quindi"
     r"|portanto|因此|所以)"
     r"[,:]?\s{0,2}(?:it is |it's |it must be |option |choice )?(?=\W{0,3}[A-Z]\W{0,3}(?:\s*$|[.!]))",
     re.IGNORECASE | re.MULTILINE,
 )
 FAVOURED = re.compile(
     r"(?<![a-z])(?:(?:most|best|highly|more) (?:consistent|compatible|in keeping|in line) with|best explained by"
-    r"|most likely (?:represents?|due to))",
+    r"|most likely (?:represents?|due to)|diagnostic of|pathognomonic (?:of|for)|favou?rs|supports?|is that of)",
     re.IGNORECASE,
 )
 _PRAISE = (
     r"(?:\s{1,2}\([^()\n]{0,120}\))?,?\s{1,2}(?:"
     r"(?:is|would be|remains|seems|appears|ist|est|es|è|é)\s{1,2}"
     r"(?:clearly |therefore |thus |hence |by far |also |die |la |le |a |o |the )?"
-    r"(?:single )?(?:correct|right|best|most likely|most probable|most consistent|most plausible|most appropriate"
+    r"(?:single )?(?:correct|right|best|better|favou?red|the leading|the diagnosis|most likely|most probable"
+    r"|most consistent|most plausible|most appropriate"
     r"|answer|my (?:final )?(?:answer|choice|pick)"
     r"|richtig|korrekt|wahrscheinlichste|correcte|bonne|plus probable|correcta|más probable|corretta"
     r"|più probabile|correta|mais provável)"
@@ -75,13 +82,18 @@ _PRAISE = (
     # What holds under a condition only is not said of this patient.
     r"(?![^.!?\n]{0,20}(?<![a-z])(?:if|unless|provided|wenn|falls)(?![a-z]))"
 )
+_PRAISE_AFTER_LETTER = (
+    rf"(?:{_PRAISE}|\s?(?:选项|選項)?(?:是)?(?:最)?(?:正确|正確|恰当|合适|对(?![于照比称]))|\s?(?:が|は)\s?(?:最も(?:適切|可能性が高)|正しい|正解(?!で))"
+    r"|\s?(?:이|가|은|는)\s?(?:가장 적절|가장 가능성|맞|정답(?!이 아|은 아)))"
+)
 # "(C) is correct", "Option B fits best": the letter stands before the words. Only a letter on its own starts a match.
-PRAISED = re.compile(rf"(?<![A-Za-z0-9])([A-Za-z])[\"')\].]{{0,2}}{_PRAISE}", re.IGNORECASE)
+PRAISED = re.compile(rf"(?<![A-Za-z0-9])([A-Za-z])[\"')\].]{{0,2}}{_PRAISE_AFTER_LETTER}", re.IGNORECASE)
 # The same words, right behind an option's text.
 PRAISE = re.compile(_PRAISE, re.IGNORECASE)
 # Right before such a letter: the word that makes it an option's, whatever else stands before.
 NAMED = re.compile(
-    r"(?:option|choice|answer|antwort|réponse|opción|respuesta|opzione|risposta|alternativa|resposta)\s{1,2}[\"'(\[]{0,2}$",
+    r"(?:option|choice|answer|antwort|réponse|opción|respuesta|opzione|risposta|alternativa"
+    r"|resposta)\s{1,2}[\"'(\[]{0,2}$",
     re.IGNORECASE,
 )
 FINAL = re.compile(
@@ -89,40 +101,79 @@ FINAL = re.compile(
 )
 # Before a claim, in its own clause: words under which it is not the reply's own answer.
 DISOWNED = re.compile(
-    r"(?<![a-zà-ÿ])(?:not|never|if|whether|unless|might|could|may|cannot|initial(?:ly)?|at first|first thought|tempting"
+    r"(?<![a-zà-ÿ])(?:not|never|if|whether|unless|might|could|may|cannot|initial(?:ly)?|first\s*$|at first"
+    r"|first thought|tempting"
     r"|some|someone|many|readers|people|common|popular|wrong|incorrect|differential|previous"
+    r"|doubt(?:s|ful)?|provisional(?:ly)?|preliminary|draft|tentative(?:ly)?"
+    r"|doubt(?:s|ful)?|disagree|provisional(?:ly)?|preliminary|draft|tentative(?:ly)?|rejected|excluded|eliminated"
+    r"|discarded"
+    r"|possible|remaining|distractor|original|referral|referring|dangerous|no(?! doubt)|nothing|none|hardly"
+    r"|without|neither|nor|would(?: be)?\s*$"
     r"|would have|least|second|next|alternative|another|other|nicht|kein|wenn|falls|ob|pas|nunca|não|non|nie|если)"
-    r"(?![a-zà-ÿ])|n't|n’t|如果|若|不|もし|ではな",
+    r"(?![a-zà-ÿ])|n't|如果|若|不|未必|难|難|排除|并非|もし|ではな|bezweif",
     re.IGNORECASE,
 )
+# In a claim's own clause: somebody else who says it.
+OTHERS = re.compile(
+    r"(?<![a-z])(?:users?|you|patients?|physicians?|clinicians?|surgeons?|doctors?|colleagues?|residents?"
+    r"|radiologists?"
+    r"|referr\w{1,8}|reports?|juniors?|experts?|models?|keys?|lecteurs?|médecins?|kollegen?|arzt|médicos?)(?![a-z])"
+    r"[^.!?\n]{0,30}?(?<![a-z])(?:suggest|said|says?|think|thought|believe|claim|ask|propos|suspect|answer"
+    r"|stat(?:e|ing)"
+    r"|considers|argue|assum|favou?r|wrote|writes|mean|vermut|pens)"
+    r"|(?:用户|患者|医生|医師|有人|사용자|환자|의사)[^。\n]{0,12}(?:认为|認為|建议|怀疑|考え|생각)",
+    re.IGNORECASE,
+)
+# Before a form or a claim, on its line: it shows how to answer and is no answer.
+TEMPLATE = re.compile(
+    r"(?<![a-z])(?:e\.g\.|for example|for instance|example:?|such as"
+    r"|^\s{0,3}(?:(?:the|your|expected|required|output|answer|response|reply) ){0,3}format\b"
+    r"|use the (?:\w+ )?format|looks? like"
+    r"|(?:reply|respond) (?:as|with|in)"
+    r"|(?:please|only|must|should) (?:return|reply|respond|answer|provide|output|give)[^\n]{0,60})[^\n.]{0,20}$"
+    r"|(?:例如|示例|例：)[^\n。]{0,20}$",
+    re.IGNORECASE,
+)
+TEMPLATE_AFTER = re.compile(r"[^\n.]{0,20}(?:for (?:example|instance)|e\.g\.)", re.IGNORECASE)
 # At the head of a claim's sentence: words that make the whole of it a supposition.
 SUPPOSED = re.compile(
-    r"\s*(?:if|unless|were|had|suppose|supposing|assuming|is|are|was|could|might|wenn|falls|ist|si|est-ce|se)(?![a-zà-ÿ])|\s*(?:如果|若|もし|만약)",
+    r"\s*(?:(?:according to|as per|per) (?:the |your |my )?(?:user|report|hint|key|patient|clinic|referr|radiolog"
+    r"|colleague)"
+    r"|(?!if (?:i|one) (?:really )?(?:must|ha(?:ve|d) to|were to) (?:choose|pick|guess|decide))(?:if|unless|were"
+    r"|had|suppose|supposing|assuming|is|are|was|could|might|wenn|falls|ist|si|est-ce|se)(?![a-zà-ÿ]))|\s*(?:如果|若"
+    r"|もし|만약)",
     re.IGNORECASE,
 )
 # "Not B but C": what is denied goes first.
 NOT_THIS_BUT = (
     r"(?:(?:not|nicht|no|pas)(?=[\s\"'(])|不是)\s{0,2}[\"'(]?[A-Z][\"')]?,?"
-    r"\s{0,2}(?:but(?: rather)?|sondern|sino|mais|而是)(?=\W|[A-Z])"
+    r"(?: after all)?[\s;]{0,2}(?:(?:but(?: rather)?|sondern|sino|mais|而是)(?=\W|[A-Z])|(?<=;)\s)"
+    r"|[A-Z]\s?(?:(?:가|이) 아니라|ではなく)[,、]?"
 )
 # After a claim: words that take it back.
 DENIED = re.compile(
-    r"\s?(?:ではな|ではあり|じゃな|가 아|이 아|不是|不对)"
+    r"\s?(?![^。.,，、\n]{0,8}不[选選是]\s?[A-Z])[^。.,，、:：\n]{0,10}?"
+    r"(?:ない|ません|とは限|不|错|錯|誤|有误|否|并非|排除|除外|間違|にくい|可能性小|可能性低|아니|아닙|틀|낮|제외|नहीं|değil)"
+    r"|,?\s(?:only )?(?:if|unless|provided|assuming|depending|wenn|falls)(?![a-z])"
     r"|[\s.:;,)\]\"'(-]{0,4}(?:unlikely|less likely|not likely|improbable|excluded|ruled out|rejected|wrong|incorrect"
     r"|unwahrscheinlich|ausgeschlossen|falsch|exclue?|excluida|esclusa|excluída)(?![a-zà-ÿ])"
-    r"|[^.\n]{0,40}(?<![a-z])(?:but (?:it|this|that) is|but (?:really|actually)|otherwise)(?![a-z])|"
+    r"|[^.\n]{0,40}(?<![a-z])(?:but (?:it|this|that|(?:option )?[a-z]) (?:is|fits|seems)|but (?:really|actually)"
+    r"|otherwise)(?![a-z])|"
     r"[\"')\].,*]{0,3}\s{0,2}(?:\([^()\n]{0,120}\)\s{0,2})?"
-    r"(?:is|was|are|seems|appears|would be|can be|can|could be|ist|est|es|è|é|scheidet|kann)\s{0,2}"
+    r"(?:is|was|are|seems|appears|would be|can be|can|could be|ist|wäre|est|es|è|é|está|jest|scheidet|kann)\s{0,2}"
     r"(?:also |very |rather |clearly |therefore |n'|ne )?"
     r"(?:not|n't|incorrect|wrong|false|unlikely|less|the least|least|excluded|ruled|out|improbable|impossible"
-    r"|inconsistent|nicht|falsch|unwahrscheinlich|ausgeschlossen|aus|pas|fausse?|incorrecta?|improbable|sbagliata|errada"
-    r"|errata|esclusa)",
+    r"|inconsistent|nicht|falsch|unwahrscheinlich|ausgeschlossen|aus|pas|fausse?|incorrecta?|improbable|sbagliata"
+    r"|errada"
+    r"|errata|esclusa|błędn|niepraw)",
     re.IGNORECASE,
 )
 REVISED = re.compile(
-    r"(?<![a-z])(?:wait|hold on|on second thou?ghts?|correction|scratch that|i was wrong|i take that back"
+    r"(?<![a-z])(?:wait|hold on|on second (?:thou?ghts?|look|reading)|on reflection|after (?:a )?(?:review"
+    r"|reflection)|revised"
+    r"|correction|scratch that|i was wrong|i take that back"
     r"|i made an? (?:error|mistake)"
     r"|let me (?:re-?consider|re-?think|re-?evaluate|re-?check|think again|correct)"
-    r"|actually,? (?:no|it|the answer|i))(?![a-z-])",
+    r"|actually,? (?:no|it|the answer|i))(?![a-z-])|(?:[;,.-]\s?sorry,?|(?:[;-]|\.\.)\s?no,)\s|hmm|更正|改为|訂正|정정",
     re.IGNORECASE,
 )

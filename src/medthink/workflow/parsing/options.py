@@ -1,0 +1,154 @@
+"""The options as replies name them: in full, reordered, abridged, with the kind behind the name."""
+
+import re
+import unicodedata
+from collections import Counter
+from difflib import SequenceMatcher
+from functools import lru_cache
+
+import msgspec
+
+from medthink.workflow.parsing.phrases import DENIED
+from medthink.workflow.parsing.plain import flatten, make_plain
+
+_SMALL_WORDS = frozenset(("of", "the", "with", "in", "type", "form", "kind", "variety", "variant"))
+_WORD = re.compile(r"[^\W_]+")
+_IN_BRACKETS = re.compile(r"\s?\([^()]*\)")
+# All that names one thing: up to where a sentence or its grounds begin.
+_NAME = re.compile(r"(?:[^.;:!?()\n\]\"]|(?<=\b[a-z])\.|(?<!\A)\([^()\n]{1,80}\)){1,200}")
+# Behind an option's text: what says which kind of it.
+_CLAUSE = re.compile(r"[.;:!?\n]")
+_SPECIFIER = re.compile(r",\s?(?!and|or|not|no)|\s?-\s|\s?\((?!no|not)|\s(?:of|with)\s")
+_LIST_MARK = re.compile(r"[,;/]|(?<![a-z])(?:or|and|vs|oder|und|ou|et|o|y|e)(?![a-z])")
+_ASIDE = re.compile(r"\s?\((?!not|no|rather|unlike)([^()\n]{1,80})\)")
+_SHORTEST_NAME = 5
+_JOINED = re.compile(r"\b(?:with|and|of|in|from|due|after|or)\b")
+_MODIFIERS = re.compile(
+    r"(?:(?:active|advanced|typical|classical?|extensive|complicated|reactivation|post-?primary|left|right"
+    r"|bilateral|large|small"
+    r"|stage [ivx\d]{1,3})\s){1,3}"
+)
+_ALIKE = 0.7
+_SOUNDS = str.maketrans("kzy", "cci", "\u0300\u0301\u0302\u0303\u0308")
+_FURTHER_TEXT = re.compile(
+    r"[\s,;/()]{0,4}(?:[,;/>]|(?<![a-z])(?:or|and|vs\.?|versus|oder|und|ou|et|o|y|e|或|和))\s{0,2}"
+)
+SPACED_END = re.compile(r"\s{1,3}(?:[(\[/&+>|=。，-]|$)|\s*\n")
+REASON = re.compile(
+    r"\s{1,2}(?:because|since|due|given|based|as|for|weil|da|denn|aufgrund|car|parce|porque|ya|debido|perché"
+    r"|poiché|pois|omdat)"
+    r"(?![a-zà-ÿ])",
+    re.IGNORECASE,
+)
+
+
+class Options(msgspec.Struct, frozen=True):
+    """The options in the shape that replies are compared in."""
+
+    letters: frozenset[str]
+    texts: tuple[tuple[str, str], ...]
+    longest: int
+
+    @classmethod
+    def of(cls, options: dict[str, str]) -> "Options":
+        """The options, flattened like the replies."""
+        texts = [(letter, flatten(make_plain(text)).rstrip(" .")) for letter, text in options.items()]
+        return cls(
+            frozenset(options),
+            tuple((letter, text) for letter, text in texts if text),
+            max(len(text) for text in options.values()),
+        )
+
+    def window(self, plain: str, place: int) -> str:
+        """As much of the text from `place` on as a claim can take up."""
+        return plain[place : place + self.longest + 120]
+
+    def spelled(self, text: str) -> frozenset[str]:
+        """The options whose text is this one, in whatever order of words ("Meningioma, atypical")."""
+        flat = flatten(text).strip(" .\"'()")
+        named = frozenset(letter for letter, known in self.texts if known.strip(" .\"'()") == flat)
+        named = named or frozenset(letter for letter, known in self.texts if _words(known) == _words(flat))
+        named = named or self._abridged(flat)
+        return named or frozenset(
+            letter for letter, known in self.texts if flat and _IN_BRACKETS.sub("", known) == flat
+        )
+
+    def named_by(self, text: str) -> frozenset[str]:
+        """The options whose text stands at the start, and ends there: the longest, or all that read the same."""
+        flat = flatten(text.lstrip().partition("\n")[0])
+        flat = flat[self._end_of_modifiers(flat) :]
+        fitting = [
+            (letter, known) for letter, known in self.texts if flat.startswith(known) and _ends_text(flat[len(known) :])
+        ]
+        longest = max((len(known) for _, known in fitting), default=0)
+        whole = _NAME.match(flat)
+        is_more = whole and len(whole[0].strip()) > longest and not flat.startswith("?", whole.end())
+        if whole and is_more and not DENIED.match(flat, whole.end()) and (reordered := self.spelled(whole[0])):
+            return reordered
+        if not longest or DENIED.match(flat, longest):
+            return frozenset()
+        further = _FURTHER_TEXT.match(flat, longest)
+        more = self._listed(flat[further.end() :]) if further else self._in_brackets(flat[longest:])
+        named = more.union(letter for letter, known in fitting if len(known) == longest)
+        return named | self._of_the_kind(flat[:longest], flat[longest:])
+
+    def _abridged(self, flat: str) -> frozenset[str]:
+        """The one option that is a kind of what is named, where no other is: "Tuberculosis" for "Pulmonary …"."""
+        kinds = [letter for letter, known in self.texts if flat in known]
+        if len(kinds) != 1 or len(flat) < _SHORTEST_NAME:
+            return frozenset()
+        return frozenset(
+            letter for letter, known in self.texts if known.endswith(f" {flat}") and not _JOINED.search(known)
+        )
+
+    def _end_of_modifiers(self, flat: str) -> int:
+        """Where words end that say how the disease presents, unless an option begins with one."""
+        match = _MODIFIERS.match(flat)
+        begins = match and any(known.startswith(match[0].split()[0]) for _, known in self.texts)
+        return match.end() if match and not begins else 0
+
+    def resembles(self, words: str, letter: str) -> bool:
+        """Whether the words may be the option's text, abridged or in another language."""
+        theirs = [word for word in _WORD.findall(_sound(words)) if word.isascii() and len(word) > 3][-6:]
+        ours = [word for one, text in self.texts if one == letter for word in _WORD.findall(_sound(text))]
+        # Words in another script cannot be compared.
+        return not theirs or any(
+            SequenceMatcher(None, own, their).ratio() >= _ALIKE for own in ours for their in theirs if len(own) > 3
+        )
+
+    def _listed(self, tail: str) -> frozenset[str]:
+        """The options named further on in a list: "sarcoidosis, tuberculosis or lymphoma"."""
+        parts = _LIST_MARK.split(_clause(tail))
+        return self.named_by(tail).union(*(self.spelled(part) for part in parts[:8]))
+
+    def _in_brackets(self, tail: str) -> frozenset[str]:
+        """The options named in brackets right behind another: "lymphoma (DD sarcoidosis)"."""
+        match = _ASIDE.match(tail)
+        return frozenset(letter for letter, known in self.texts if match and known in match[1])
+
+    def _of_the_kind(self, known: str, tail: str) -> frozenset[str]:
+        """The options that are a kind of the one named, if the words behind it may mean that kind."""
+        if not _SPECIFIER.match(tail):
+            return frozenset()
+        base, said = _words(known), _words(_clause(tail))
+        return frozenset(letter for letter, text in self.texts if base < _words(text) and (_words(text) - base) & said)
+
+
+def _ends_text(tail: str) -> bool:
+    """Whether an option's text followed by this is all of what was named, not the start of something longer."""
+    return not tail or tail[0] in ").,;:!]}\"'\\$|。、" or bool(SPACED_END.match(tail) or REASON.match(tail))
+
+
+@lru_cache(maxsize=1024)
+def _words(text: str) -> Counter[str]:
+    return Counter(word for word in _WORD.findall(text) if word not in _SMALL_WORDS)
+
+
+def _clause(text: str) -> str:
+    return _CLAUSE.split(text[:100], maxsplit=1)[0]
+
+
+def _sound(text: str) -> str:
+    """The text spelled alike in the languages of Europe: "Sarkoidose" and "sarcoidose"."""
+    plain = unicodedata.normalize("NFKD", text.lower()).replace("ph", "f")
+    return plain.translate(_SOUNDS)

@@ -1,0 +1,91 @@
+"""Replies in the styles of today's models, each with the letter that a careful person reads in it, or none.
+
+They were written, and the letters set by hand, before the rules were last worked on. The errors of one half were not
+looked at while the rules were written; which half a reply is in is fixed by its digest.
+"""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from medthink.core.jsonio import read_jsonl
+
+OPTIONS = {
+    "chest": ("Sarcoidosis", "Pulmonary tuberculosis", "Lymphoma", "Silicosis", "Metastatic disease"),
+    "zhchest": ("结节病", "肺结核", "淋巴瘤", "矽肺", "转移瘤"),
+    "jachest": ("サルコイドーシス", "肺結核", "リンパ腫", "珪肺", "転移性腫瘍"),
+    "dechest": ("Sarkoidose", "Tuberkulose", "Lymphom", "Silikose", "Metastasen"),
+    "sella": (
+        "Meningioma",
+        "Pituitary macroadenoma",
+        "Craniopharyngioma",
+        "Rathke cleft cyst",
+        "Germ cell tumour (germinoma)",
+    ),
+    "bone": (
+        "Osteosarcoma",
+        "Ewing sarcoma",
+        "Chronic osteomyelitis",
+        "Giant cell tumour",
+        "Aneurysmal bone cyst",
+    ),
+    "liver": (
+        "Hepatocellular carcinoma",
+        "Focal nodular hyperplasia",
+        "Hepatic adenoma",
+        "Haemangioma",
+        "Cholangiocarcinoma",
+    ),
+    "brain": ("Meningioma", "Atypical meningioma", "Vestibular schwannoma", "Schwannoma", "Epidermoid cyst"),
+    "colon": (
+        "Crohn's disease",
+        "C. difficile colitis",
+        "Ischaemic colitis",
+        "E. coli enteritis",
+        "Ulcerative colitis",
+    ),
+    "letters": ("Hepatitis B", "B-cell lymphoma", "C-spine fracture", "Hepatitis C", "Vitamin D deficiency"),
+    "stage": (
+        "Type A aortic dissection",
+        "Type B aortic dissection",
+        "Aortic aneurysm",
+        "Intramural haematoma",
+        "Penetrating aortic ulcer",
+    ),
+    "renal": (
+        "Renal cell carcinoma, clear cell",
+        "Oncocytoma",
+        "Angiomyolipoma (lipid-poor)",
+        "Papillary renal cell carcinoma",
+        "Lymphoma of the kidney",
+    ),
+    "knee": (
+        "Anterior cruciate ligament tear",
+        "Segond fracture",
+        "Posterior cruciate ligament avulsion",
+        "Tibial plateau fracture",
+        "Patellar dislocation",
+    ),
+    "four": ("Acute appendicitis", "Crohn disease", "Meckel diverticulitis", "Caecal carcinoma"),
+    "six": (
+        "Glioblastoma",
+        "Brain abscess",
+        "Tumefactive demyelination",
+        "Primary CNS lymphoma",
+        "Metastasis",
+        "Radiation necrosis",
+    ),
+}
+REPLIES: list[dict[str, Any]] = [
+    line.value for line in read_jsonl(Path(__file__).parents[1] / "unit/workflow/replies_by_style.jsonl")
+]
+
+
+def options_of(row: dict[str, Any]) -> dict[str, str]:
+    return dict(zip("ABCDEF", OPTIONS[row["options"]], strict=False))
+
+
+def half_of(row: dict[str, Any]) -> str:
+    """`held` was not looked at while the rules were written, `open` was."""
+    digest = hashlib.sha256(f"{row['options']}\n{row['reply']}".encode()).digest()
+    return "held" if digest[0] % 2 else "open"

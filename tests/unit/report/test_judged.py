@@ -184,13 +184,13 @@ def test_every_number_of_the_steps_stands_under_its_name(steps_run):
     )
     assert (row["Wrong steps"], row["Critical steps"], row["Wrong critical steps"]) == ("10.0 %", "20.0 %", "30.0 %")
     sound = [
-        replace(one.scores.sound_if_right, every_step=rate(a), critical_steps=rate(b))
+        replace(one.scores.sound_if_right, every_step=rate(a), no_wrong_step=rate(b))
         for a, b in ((0.4, 0.5), (0.6, 0.7))
     ]
     rows = cells(
         table_of("steps", "Right for the right reasons", seated(one, sound_if_right=sound[0], sound_if_wrong=sound[1]))
     )
-    assert [(row["Answers"], row["Every step sound"], row["Every critical step sound"]) for row in rows] == [
+    assert [(row["Answers"], row["Every step supported"], row["No step contradicted"]) for row in rows] == [
         ("50 right", "40.0 %", "50.0 %"),
         ("50 wrong", "60.0 %", "70.0 %"),
     ]

@@ -1,7 +1,7 @@
 """Scores from verdicts on steps: the error profile, soundness, first errors."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -14,8 +14,9 @@ from medthink.stats import Measured
 SEVERE: tuple[Severity, ...] = ("significant", "dangerous")
 _LAST_STEP = 5
 _SOUND = (
-    "An answer may be right for the wrong reasons. A rationale is sound when no step is contradicted; an answer "
-    "without a rationale counts as not sound; unjudged rationales are excluded."
+    "An answer may be right for the wrong reasons. A rationale is sound when every step is supported: a step that "
+    "cannot be verified may be invented. An answer without a rationale counts as not sound; unjudged rationales are "
+    "excluded."
 )
 
 
@@ -73,13 +74,16 @@ class FirstErrors(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Soundness(msgspec.Struct, frozen=True, kw_only=True):
-    """The share of rationales without any wrong step, and without a wrong critical step.
+    """The shares of rationales whose every step is supported, without a wrong step, and without a wrong critical step.
 
-    An answer given without a rationale counts as not sound; what is unjudged is left out.
+    An answer given without a rationale counts as none of them; what is unjudged is left out. `unverifiable` is the
+    share of steps that are neither supported nor contradicted.
     """
 
     every_step: Measured
-    critical_steps: Measured
+    no_wrong_step: Measured
+    no_wrong_critical_step: Measured
+    unverifiable: Measured
 
 
 class StepScores(JudgeConfigScores, frozen=True, kw_only=True):
@@ -138,8 +142,10 @@ def step_tables(scores: StepScores) -> tuple[ScoreTable, ...]:
     sound = tuple(
         {
             "Answers": ScoreCell(f"{found.every_step.n:,} {word}"),
-            "Every step sound": ScoreCell(found.every_step),
-            "Every critical step sound": ScoreCell(found.critical_steps),
+            "Every step supported": ScoreCell(found.every_step),
+            "No step contradicted": ScoreCell(found.no_wrong_step),
+            "No critical step contradicted": ScoreCell(found.no_wrong_critical_step),
+            "Unverifiable steps": ScoreCell(found.unverifiable),
         }
         for word, found in (("right", scores.sound_if_right), ("wrong", scores.sound_if_wrong))
     )
@@ -179,8 +185,8 @@ def step_slice_cells(scores: StepScores) -> dict[str, ScoreCell]:
             f"{_words(cell.error_type)} ({'critical' if cell.critical else 'other'})": ScoreCell(cell.of_steps)
             for cell in scores.profile
         },
-        "Right answers, every step sound": ScoreCell(scores.sound_if_right.every_step),
-        "Wrong answers, every step sound": ScoreCell(scores.sound_if_wrong.every_step),
+        "Right answers, every step supported": ScoreCell(scores.sound_if_right.every_step),
+        "Wrong answers, every step supported": ScoreCell(scores.sound_if_wrong.every_step),
         "First error at (share of the steps)": ScoreCell(scores.first_errors.place),
     }
 
@@ -226,16 +232,24 @@ def _soundness(rows: JudgedRows, rights: Rights, *, wanted: bool) -> Soundness:
         (row, steps) for row, steps in rows if row.state != "unjudged" and rights.get((row.case, row.sample)) is wanted
     ]
 
-    def rate(*, only_critical: bool) -> Measured:
+    def rate(spoils: Callable[[StepVerdict], bool]) -> Measured:
+        """The share of rationales that no step spoils."""
         found = []
         for row, steps in judged:
-            is_wrong = any(step.is_error and (step.critical or not only_critical) for step in steps)
-            # Without such an error, a tied step leaves it open whether the rationale is sound.
-            if is_wrong or not row.ties:
-                found.append((row.case, bool(steps) and not is_wrong))
+            is_spoiled = any(map(spoils, steps))
+            # If no other step spoils it, a tied step leaves it open whether the rationale is sound.
+            if is_spoiled or not row.ties:
+                found.append((row.case, bool(steps) and not is_spoiled))
         return clustered_rate(found)
 
-    return Soundness(every_step=rate(only_critical=False), critical_steps=rate(only_critical=True))
+    return Soundness(
+        every_step=rate(lambda step: step.factual != "supported"),
+        no_wrong_step=rate(lambda step: step.is_error),
+        no_wrong_critical_step=rate(lambda step: step.is_error and step.critical),
+        unverifiable=clustered_rate(
+            (row.case, step.factual == "unverifiable") for row, steps in judged for step in steps
+        ),
+    )
 
 
 def _first_errors(rows: JudgedRows) -> FirstErrors:

@@ -243,7 +243,7 @@ def make_profile_part(profile: JudgedProfile) -> ProfilePart:
     axis = ShareAxis(low=0.0, high=1.0, width=_SLICE_WIDTH)
     said = (
         f"{profile.steps:,} steps, {tell_share(profile.wrong_steps)} wrong; of the critical steps "
-        f"{tell_share(profile.wrong_critical_steps)}; right answers with every step sound "
+        f"{tell_share(profile.wrong_critical_steps)}; right answers with every step supported "
         f"{tell_share(profile.sound_if_right)}; judged {tell_share(profile.judged)} of what was expected"
     )
     bars = (

@@ -13,6 +13,7 @@ from medthink.core.jsonio import read_jsonl, write_jsonl
 from medthink.judge.judgement import PANEL, SIGHTS, JudgeConfig, Judgement, JudgeSettings, UnitVerdict, model_identity
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.kind import Label
+from medthink.judge.prompts import prompt_version
 from medthink.judge.scores import (
     JudgeConfigScores,
     by_judge_config,
@@ -94,19 +95,15 @@ def count_votes(judgements: Iterable[Judgement]) -> tuple[PanelVote, ...]:
 def panel_judgements(judgements: Iterable[Judgement]) -> list[Judgement]:
     """One judgement for each prediction by the majority of its judges, item by item.
 
-    A panel has two or more voices that gave verdicts; a model is one voice, however often and with whatever settings it
-    was asked, and its first reply counts. The embedded judge has no voice. A quorum is two voices and more than half of
-    the panel: below it the prediction is unjudged. An item without a majority is a tie, and does not affect the others.
+    A panel has two or more voices that gave verdicts. A quorum is two voices and more than half of the panel: below it
+    the prediction is unjudged. An item without a majority is a tie, and does not affect the others.
     """
-    groups: dict[UnitKey, dict[str, Judgement]] = {}
+    groups = first_replies(judgements)
     voices: dict[str, dict[str, list[Judgement]]] = {}
-    for one in sorted(judgements, key=lambda one: one.order):
-        if one.repeat or one.seat.is_smoke_test:
-            continue
-        voice = model_identity(one.model) or model_identity(one.judge)
-        _take(groups.setdefault(one.key, {}), voice, one)
-        if one.state == "ok":
-            voices.setdefault(one.what, {}).setdefault(voice, []).append(one)
+    for group in groups.values():
+        for voice, one in group.items():
+            if one.state == "ok":
+                voices.setdefault(one.what, {}).setdefault(voice, []).append(one)
     panels = {what: _seat(found) for what, found in voices.items() if len(found) > 1}
     return [
         _vote(group, panels[key[2]], size=len(voices[key[2]]))
@@ -115,10 +112,25 @@ def panel_judgements(judgements: Iterable[Judgement]) -> list[Judgement]:
     ]
 
 
-def _take(group: dict[str, Judgement], voice: str, one: Judgement) -> None:
-    """A voice's first verdict; if it has none, its first reply."""
-    if voice not in group or (group[voice].state != "ok" and one.state == "ok"):
-        group[voice] = one
+def first_replies(judgements: Iterable[Judgement]) -> dict[UnitKey, dict[str, Judgement]]:
+    """The one reply of each model that counts beside the other models', by what it is about.
+
+    A model is one voice, however often and with whatever settings it was asked. What has verdicts goes before what has
+    none, today's prompt before an older one, and then the latest reply. The embedded judge has no voice.
+    """
+    groups: dict[UnitKey, dict[str, Judgement]] = {}
+    for one in sorted(judgements, key=lambda one: one.order):
+        if one.repeat or one.seat.is_smoke_test:
+            continue
+        voice = model_identity(one.model) or model_identity(one.judge)
+        group = groups.setdefault(one.key, {})
+        if voice not in group or _precedence(one) > _precedence(group[voice]):
+            group[voice] = one
+    return groups
+
+
+def _precedence(one: Judgement) -> tuple[bool, bool, str]:
+    return (one.state == "ok", one.prompt == prompt_version(one.what), one.judged_at or "")
 
 
 def _seat(voices: dict[str, list[Judgement]]) -> JudgeConfig:
@@ -225,12 +237,12 @@ def score_judged(run: JudgedRun, slices: Slices) -> JudgedScores:
 
 
 def panel_votes(run: JudgedRun) -> dict[UnitKey, tuple[PanelVote, ...]]:
-    """How the judges have no majority on any unit that two or more have judged; each judge's first reply counts."""
-    groups: dict[UnitKey, list[Judgement]] = {}
-    for one in run.judgements:
-        if one.state == "ok" and one.repeat == 0 and not one.seat.is_smoke_test:
-            groups.setdefault(one.key, []).append(one)
-    return {key: count_votes(group) for key, group in sorted(groups.items()) if len(group) > 1}
+    """How the judges are divided on every unit that two or more have judged."""
+    groups = {
+        key: [one for one in group.values() if one.state == "ok"]
+        for key, group in sorted(first_replies(run.judgements).items())
+    }
+    return {key: count_votes(group) for key, group in groups.items() if len(group) > 1}
 
 
 def _disagreement(run: JudgedRun, what: str) -> Measured | None:

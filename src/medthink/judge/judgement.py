@@ -1,10 +1,11 @@
 """What one judge said about the units of one prediction, and how it was asked."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from medthink.cases.case import Case, Image
 from medthink.core.digest import digest_value
@@ -114,7 +115,12 @@ def parse_sight(text: str) -> tuple[Sight, ...]:
         raise UsageError(
             f"a judge cannot be shown {', '.join(sorted(unknown)) or 'nothing'}", remedy=f"known: {', '.join(SIGHTS)}"
         )
-    return tuple(name for name in SIGHTS if name in words)
+    return in_order(words)
+
+
+def in_order(sight: Collection[str]) -> tuple[Sight, ...]:
+    """The parts in the order in which they are always written."""
+    return tuple(name for name in SIGHTS if name in sight)
 
 
 PANEL = "panel"
@@ -130,6 +136,12 @@ class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     temperature: float | None = None
     max_tokens: int | None = None
     use_schema: bool = True
+
+    def __post_init__(self) -> None:
+        # 0 and 0.0, and the same parts in another order, are one setting: else they would be asked and paid for twice.
+        force_setattr(self, "sees", in_order(self.sees))
+        if self.temperature is not None:
+            force_setattr(self, "temperature", float(self.temperature))
 
 
 class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,14 +1,25 @@
 """What judgements add up to, against figures worked out by hand."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
-from medthink.judge.judged import count_votes, merge_judgements, panel_judgements, read_judgements, write_judgements
+from medthink.judge.judged import (
+    JudgedRun,
+    count_votes,
+    merge_judgements,
+    panel_judgements,
+    panel_votes,
+    read_judgements,
+    write_judgements,
+)
 from medthink.judge.judgement import Judgement, JudgeSettings, label_judges, name_judges
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.discussion import EducationVerdict, SentenceVerdict
 from medthink.judge.kinds.findings import StatementVerdict
 from medthink.judge.kinds.step_scores import StepVerdict
+from medthink.judge.prompts import prompt_version
 from medthink.judge.rubric import DIMENSIONS, WEIGHTS
 from medthink.judge.scores import (
     by_judge_config,
@@ -102,7 +113,7 @@ def test_a_wrong_step_that_is_not_critical_spares_the_critical_ones():
     wrong = ("contradicted", "reasoning")
     rows = [judged(1, step(1, critical=True), step(2, *wrong)), judged(2, step(1, *wrong, critical=True))]
     found = score_steps(rows, units(1, 2), rights={(1, 0): True, (2, 0): True}, slices={}).sound_if_right
-    assert (found.every_step.value, found.critical_steps.value) == (0.0, 0.5)
+    assert (found.every_step.value, found.no_wrong_critical_step.value) == (0.0, 0.5)
 
 
 def test_a_prediction_of_too_many_units_is_still_due():
@@ -113,8 +124,19 @@ def test_a_prediction_of_too_many_units_is_still_due():
 def test_right_for_the_right_reasons_leaves_the_unjudged_out_and_counts_the_absent_as_unsound(scores):
     right = scores.sound_if_right
     assert (right.every_step.value, right.every_step.n) == (pytest.approx(1 / 3), 3)
-    assert right.critical_steps.value == pytest.approx(1 / 3)
+    assert right.no_wrong_critical_step.value == pytest.approx(1 / 3)
     assert (scores.sound_if_wrong.every_step.value, scores.sound_if_wrong.every_step.n) == (0.0, 1)
+
+
+def test_a_rationale_of_steps_that_nobody_can_verify_is_not_right_for_the_right_reasons():
+    invented = [judged(case, step(1, "unverifiable"), step(2)) for case in range(1, 5)]
+    rows = [*invented, judged(5, step(1)), judged(6, step(1, "contradicted", "reasoning"))]
+    cases = range(1, 7)
+    found = score_steps(rows, units(*cases), rights=dict.fromkeys([(case, 0) for case in cases], True), slices={})
+    sound = found.sound_if_right
+    assert sound.every_step.value == pytest.approx(1 / 6)
+    assert sound.no_wrong_step.value == pytest.approx(5 / 6)
+    assert sound.unverifiable.value == pytest.approx(4 / 10)
 
 
 def test_first_errors(scores):
@@ -266,7 +288,7 @@ def test_a_tie_leaves_open_what_it_might_change_and_nothing_else():
         judged(4, step(1), step(2), judge="panel"),
     ]
     scores = score_steps(rows, units(1, 2, 3, 4), rights={(case, 0): True for case in (1, 2, 3, 4)}, slices={})
-    every, critical = scores.sound_if_right.every_step, scores.sound_if_right.critical_steps
+    every, critical = scores.sound_if_right.every_step, scores.sound_if_right.no_wrong_critical_step
     assert (every.n, every.value) == (3, pytest.approx(1 / 3))
     assert (critical.n, critical.value) == (2, 0.5)
     # Which error is the first is known only where no step is tied.
@@ -292,6 +314,30 @@ def test_a_voice_counts_by_its_first_reply_that_gave_verdicts(first, then, count
     others = [judged(1, given[counts], judge="b/x"), judged(1, given[1 - counts], judge="b/y")]
     (row,) = panel_judgements([*others, *reversed(replies)])
     assert (row.tries, row.verdicts[0].factual) == (3, given[counts].factual)
+
+
+def test_a_reply_to_the_prompt_of_today_goes_before_older_ones_whatever_its_digest():
+    wrong, today = step(1, "contradicted", "reasoning"), prompt_version("steps")
+    for older in ("0" * 64, "f" * 64):
+        mine = [judged(1, step(1), judge="a/x", prompt=older), judged(1, wrong, judge="a/x", prompt=today)]
+        (row,) = panel_judgements([*mine, judged(1, wrong, judge="b/y", prompt=today)])
+        assert row.verdicts[0].factual == "contradicted"
+    early, late = (judged(1, one, judge="a/x", prompt=p, judged_at=at) for one, p, at in (
+        (step(1), "p0", "2026-01-01"), (wrong, "p1", "2026-02-01")))  # fmt: skip
+    (row,) = panel_judgements([early, late, judged(1, wrong, judge="b/y")])
+    assert row.verdicts[0].factual == "contradicted", "the latest of two older ones"
+
+
+def test_one_judge_under_two_settings_is_not_divided_with_itself():
+    other = {"setting": JudgeSettings(sees=("history", "images"))}
+    rows = (judged(1, step(1)), judged(1, step(1, "contradicted", "reasoning"), **other))
+    run = JudgedRun(path=Path("run"), units=units(1), judgements=rows, rights={})
+    assert panel_votes(run) == {}
+
+
+def test_one_setting_has_one_key_however_it_is_written():
+    plain = JudgeSettings(sees=("history", "images"), temperature=0)
+    assert msgspec.json.encode(plain) == msgspec.json.encode(JudgeSettings(sees=("images", "history"), temperature=0.0))
 
 
 def test_a_judge_that_was_asked_more_often_has_no_more_votes():

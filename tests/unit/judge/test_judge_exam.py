@@ -225,6 +225,17 @@ def test_what_is_unjudged_is_no_mark_and_too_much_of_it_is_below_the_floor(bench
     assert any(one.startswith(f"judged {marks.judged}") for one in marks.shortfalls())
 
 
+def test_an_unfinished_exam_does_not_pass(bench, tmp_path):
+    with JudgeServer(judge_by(good)) as server:
+        (result,) = sit(bench, tmp_path / "exam", server, what=("omissions",), max_calls=4).results
+        marks = result.kinds["omissions"]
+        assert marks.sensitivity.value == 1.0
+        assert marks.judged == 4 < marks.asked, "the sheets that it has not reached are due"
+        assert any(one.startswith("judged 4 of") for one in marks.shortfalls())
+        (done,) = sit(bench, tmp_path / "exam", server, what=("omissions",)).results
+    assert done.kinds["omissions"].asked == done.kinds["omissions"].judged == marks.asked
+
+
 def test_a_judge_that_goes_by_the_place_is_found_out(bench, tmp_path):
     with JudgeServer(judge_by(good, prefer=lambda texts: "first")) as server:
         (result,) = sit(bench, tmp_path / "exam", server, what=("preference",)).results

@@ -1,6 +1,6 @@
 """Marking an exam: the verdicts on every sheet against what was done to it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -17,6 +17,7 @@ from medthink.judge.exam.results import (
     ExamText,
     KindGrades,
     PairGrades,
+    sheets_due,
 )
 from medthink.judge.judgement import JudgeConfig, Judgement, JudgeSettings, model_identity
 from medthink.judge.kinds import KINDS
@@ -50,12 +51,14 @@ def grade_exam(
     sheets: Iterable[ExamText], judgements: Sequence[Judgement], *, exam: str, benchmark: str
 ) -> tuple[ExamResult, ...]:
     """The result of every judge and setting."""
+    sheets = tuple(sheets)
     by_number = {sheet.number: sheet for sheet in sheets}
     answers = [_Answer(by_number[one.sample], one) for one in judgements if one.sample in by_number]
     seats: dict[tuple[str, bytes], list[_Answer]] = {}
     for one in answers:
         seats.setdefault((one.judgement.judge, _write(one.judgement.setting)), []).append(one)
-    return tuple(_result(own, answers, exam=exam, benchmark=benchmark) for _, own in sorted(seats.items()))
+    due = {what: len(list(sheets_due(sheets, what))) for what in KINDS}
+    return tuple(_result(own, answers, due, exam=exam, benchmark=benchmark) for _, own in sorted(seats.items()))
 
 
 def _write(setting: JudgeSettings) -> bytes:
@@ -92,10 +95,12 @@ def is_right_label(what: str, change: ExamEdit, label: Label) -> bool:
     return label == kind.wrong_label
 
 
-def _result(own: Sequence[_Answer], everybody: Sequence[_Answer], *, exam: str, benchmark: str) -> ExamResult:
+def _result(
+    own: Sequence[_Answer], everybody: Sequence[_Answer], due: Mapping[str, int], *, exam: str, benchmark: str
+) -> ExamResult:
     first = own[0].judgement
     whats = [what for what in KINDS if any(one.judgement.what == what for one in own)]
-    kinds = {what: _mark_kind(what, own) for what in whats if not KINDS[what].is_pairwise}
+    kinds = {what: _mark_kind(what, own, due[what]) for what in whats if not KINDS[what].is_pairwise}
     is_paired = any(KINDS[what].is_pairwise for what in whats)
     return ExamResult(
         judge=first.judge,
@@ -110,7 +115,7 @@ def _result(own: Sequence[_Answer], everybody: Sequence[_Answer], *, exam: str, 
     )
 
 
-def _mark_kind(what: str, own: Sequence[_Answer]) -> KindGrades:
+def _mark_kind(what: str, own: Sequence[_Answer], due: int) -> KindGrades:
     answers = [one for one in own if one.judgement.what == what]
     first = [one for one in answers if one.judgement.repeat == 0]
     plain = [one for one in first if one.sheet.reverses is None]
@@ -122,7 +127,7 @@ def _mark_kind(what: str, own: Sequence[_Answer]) -> KindGrades:
     again = _pair_labels(plain, [one for one in answers if one.judgement.repeat == 1])
     turned = _pair_labels(plain, [one for one in first if one.sheet.reverses is not None])
     return KindGrades(
-        asked=len(answers),
+        asked=due,
         judged=sum(one.judgement.state == "ok" for one in answers),
         sensitivity=_right(counted),
         found=found,

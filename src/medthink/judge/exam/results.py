@@ -1,6 +1,6 @@
 """The results of a judge's exam, and the floor below which its verdicts do not count."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -100,6 +100,16 @@ def form_of(what: str) -> SheetForm | None:
     return "omission" if kind.uses_decisive else "statements"
 
 
+def sheets_due(sheets: Sequence[ExamText], what: str) -> Iterator[tuple[ExamText, int]]:
+    """Every sheet that a kind is examined by, and which time it is asked: one with a reversed copy is asked twice."""
+    reversed_too = {sheet.reverses for sheet in sheets}
+    for sheet in sheets:
+        if sheet.suits(what):
+            yield sheet, 0
+            if sheet.number in reversed_too:
+                yield sheet, 1
+
+
 def join_sentences(sentences: Sequence[str]) -> tuple[str, tuple[tuple[int, int], ...]]:
     """The sentences as one text, and the position of each in it."""
     spans, start = [], 0
@@ -137,7 +147,7 @@ class KindGrades(msgspec.Struct, frozen=True, kw_only=True):
     `found` is, by edit, the share of false units that it calls false; `sensitivity` is the same over all counted edits.
     `accepted` is the share of true units that it calls true: untouched, reworded, longer. `same_again` is how often it
     repeats its label when asked again (`kappa_again` corrects for chance), `same_reversed` when the units come in
-    reverse order.
+    reverse order. `asked` counts every sheet of the exam, also those that the judge has not reached.
     """
 
     asked: int

@@ -35,6 +35,7 @@ from medthink.judge.exam.results import (
     form_of,
     keep_results,
     read_sheets,
+    sheets_due,
     write_sheets,
 )
 from medthink.judge.judged import merge_judgements, read_judgements, write_judgements
@@ -305,15 +306,9 @@ class _Sitting:
         counts.predictions = len(list(self._work(sheets))) * len(self._order.judges)
         counts.calls = counts.finished + counts.predictions
 
-    def _work(self, sheets: Iterable[ExamText]) -> Iterable[tuple[ExamText, str, int]]:
-        """Every sheet for every kind it suits; those with a reversed copy are also asked a second time unchanged."""
-        turned = {sheet.reverses for sheet in sheets}
-        for what in self._order.what:
-            for sheet in sheets:
-                if sheet.suits(what):
-                    yield sheet, what, 0
-                    if sheet.number in turned:
-                        yield sheet, what, 1
+    def _work(self, sheets: Sequence[ExamText]) -> Iterable[tuple[ExamText, str, int]]:
+        """Every sheet for every kind it suits."""
+        return ((sheet, what, time) for what in self._order.what for sheet, time in sheets_due(sheets, what))
 
     async def _sit(self, hearing: Judge, sheets: Sequence[ExamText], bench: Judges) -> BudgetReached | None:
         async def judge(work: tuple[ExamText, str, int]) -> None:

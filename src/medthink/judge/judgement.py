@@ -247,13 +247,25 @@ def digest_judgements(judgements: Iterable[Judgement]) -> str:
     return digest_value([msgspec.to_builtins(one) for one in judgements])
 
 
-_DATE = re.compile(r"[-@](?:20\d{2}-?[01]\d(?:-?[0-3]\d)?|\d{4}-\d{2}-\d{2})(?=$|[-:])")
-_TAIL = re.compile(r"(?:[-:](?:latest|preview|exp|instruct|chat|it))+$")
+# Amazon's names begin with a region and a vendor, and end in a version: us.anthropic.claude-sonnet-4-5-20250929-v1:0.
+_VENDOR = re.compile(
+    r"^(?:(?:us|eu|apac|global|jp|au|us-gov)\.)?"
+    r"(?:ai21|amazon|anthropic|cohere|deepseek|google|meta|minimax|mistral|moonshot|nvidia|openai|qwen|writer|zai)\."
+)
+# What names a release, a stage, a way of serving or a precision of the same model, at the end of its name.
+_TAILS = (
+    r"v\d+:\d+",
+    r"20\d{2}-?[01]\d(?:-?[0-3]\d)?|(?:0[1-9]|1[0-2])-?[0-3]\d|2[3-9](?:0[1-9]|1[0-2])",
+    r"latest|preview|exp|experimental|instruct|chat|it",
+    r"free|online|beta|nitro|floor|extended|exacto|thinking",
+    r"awq|gptq|gguf|ggml|exl2|mlx|marlin|bnb|unsloth|dynamic|quantized|hf",
+    r"(?:nv|mx)?fp(?:4|8|16|32)|bf16|int[48]|nf4|w\d+a\d+|[48]-?bit|i?q[2-8](?:-(?:k|0|1))?(?:-(?:xs|s|m|l))?",
+)
+_TAIL = re.compile(rf"(?:[-:@](?:{'|'.join(_TAILS)}))+$")
 _MARKS = re.compile(r"[\s_.]+")
 
 
 def model_identity(name: str) -> str:
-    """A model's name without provider, organisation, date, tag and spelling; "" where there is none."""
-    last = name.strip().lower().rstrip("/").rpartition("/")[2]
-    plain = _MARKS.sub("-", _DATE.sub("", last))
-    return _TAIL.sub("", plain)
+    """A model's name without provider, organisation, date, precision, tag and spelling; "" where there is none."""
+    last = _VENDOR.sub("", name.strip().lower().rstrip("/").rpartition("/")[2])
+    return _TAIL.sub("", _MARKS.sub("-", last)).replace(":", "-")

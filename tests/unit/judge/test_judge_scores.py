@@ -14,7 +14,7 @@ from medthink.judge.judged import (
     read_judgements,
     write_judgements,
 )
-from medthink.judge.judgement import Judgement, JudgeSettings, label_judges, name_judges
+from medthink.judge.judgement import Judgement, JudgeSettings, label_judges, model_identity, name_judges
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.discussion import EducationVerdict, SentenceVerdict
 from medthink.judge.kinds.findings import StatementVerdict
@@ -338,6 +338,36 @@ def test_one_judge_under_two_settings_is_not_divided_with_itself():
 def test_one_setting_has_one_key_however_it_is_written():
     plain = JudgeSettings(sees=("history", "images"), temperature=0)
     assert msgspec.json.encode(plain) == msgspec.json.encode(JudgeSettings(sees=("images", "history"), temperature=0.0))
+
+
+@pytest.mark.parametrize(
+    ("name", "identity"),
+    [
+        ("Qwen/Qwen3-VL-30B-A3B-Instruct", "qwen3-vl-30b-a3b"),
+        ("server/Qwen3-VL-30B-A3B-Instruct-AWQ", "qwen3-vl-30b-a3b"),
+        ("QuantTrio/Qwen3-VL-30B-A3B-Instruct-FP8", "qwen3-vl-30b-a3b"),
+        ("unsloth/Qwen3-VL-30B-A3B-Instruct-GGUF", "qwen3-vl-30b-a3b"),
+        ("qwen3-vl:30b-a3b-instruct-q4_K_M", "qwen3-vl-30b-a3b"),
+        ("qwen/qwen3-vl-30b-a3b-instruct:free", "qwen3-vl-30b-a3b"),
+        ("unsloth/Qwen3-8B-unsloth-bnb-4bit", "qwen3-8b"),
+        ("Qwen/Qwen2.5-VL-7B-Instruct-GPTQ-Int4", "qwen2-5-vl-7b"),
+        ("anthropic/claude-sonnet-4-5", "claude-sonnet-4-5"),
+        ("claude-sonnet-4-5-20250929", "claude-sonnet-4-5"),
+        ("claude-sonnet-4-5@20250929", "claude-sonnet-4-5"),
+        ("anthropic/claude-sonnet-4.5:online", "claude-sonnet-4-5"),
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "claude-sonnet-4-5"),
+        ("anthropic.claude-3-5-sonnet-20241022-v2:0", "claude-3-5-sonnet"),
+        ("google/gemini-2.5-pro-preview-05-06", "gemini-2-5-pro"),
+        ("openai/gpt-4-1106-preview", "gpt-4"),
+        ("openai/gpt-5.2-2025-12-11", "gpt-5-2"),
+        ("mistral-large-2411", "mistral-large"),
+        ("deepseek-v3", "deepseek-v3"),
+        ("openai/gpt-5.2-mini", "gpt-5-2-mini"),
+        ("", ""),
+    ],
+)
+def test_a_model_is_the_same_under_every_name_it_is_served_by(name, identity):
+    assert model_identity(name) == identity
 
 
 def test_a_judge_that_was_asked_more_often_has_no_more_votes():

@@ -12,7 +12,8 @@ from judge_server import JudgeServer, contradict, judge_well, step_verdict
 from medthink.cases.benchmark import Benchmark
 from medthink.cli.command import run_command
 from medthink.core.errors import DataError, UsageError
-from medthink.judge.edits import DELETED, EDITS, INVENTED, OPTION
+from medthink.judge.edits import DELETED, EDITS, INVENTED, OPTION, falsify
+from medthink.judge.edits.harmless import reword as reword_sentence
 from medthink.judge.exam.grading import is_right_label
 from medthink.judge.exam.make import ExamPlan, make_exam, sentences_of
 from medthink.judge.exam.results import (
@@ -68,7 +69,18 @@ def is_said(unit: str) -> bool:
     return False
 
 
-def judge_by(is_true, prefer=lambda texts: "tie", reword=lambda text: text.replace("is", "was")):
+def look_for(finding: str, text: str) -> str:
+    """Whether a text mentions a finding, in whatever words, or says the opposite."""
+    if finding in text or (reword_sentence(finding) or finding) in text:
+        return "mentioned"
+    return "contradicted" if any(version in text for version in falsify(finding).values()) else "missed"
+
+
+def look_word_for_word(finding: str, text: str) -> str:
+    return "mentioned" if finding in text else "missed"
+
+
+def judge_by(is_true, prefer=lambda texts: "tie", reword=lambda text: text.replace("is", "was"), look=look_for):
     """A judge who calls steps true or not, looks for findings by their words, prefers, and writes in its own words."""
 
     def answer(nonce, data, outside):
@@ -78,10 +90,7 @@ def judge_by(is_true, prefer=lambda texts: "tie", reword=lambda text: text.repla
         if '"preferred"' in outside:
             verdicts = [{"id": units[0]["id"], "reason": "so", "preferred": prefer(texts)}]
         elif '"missed"' in outside:
-            verdicts = [
-                {"id": u["id"], "reason": "so", "finding": "mentioned" if u["text"] in texts[u["part"]] else "missed"}
-                for u in units
-            ]
+            verdicts = [{"id": u["id"], "reason": "so", "finding": look(u["text"], texts[u["part"]])} for u in units]
         else:
             told = [is_true(u["text"], data) for u in units]
             verdicts = [step_verdict(u) if one else contradict(u) for u, one in zip(units, told, strict=True)]
@@ -118,11 +127,13 @@ def test_a_sheet_is_an_experts_text_with_one_sentence_made_false(bench):
 def test_every_false_text_has_its_true_one_and_every_pair_comes_in_both_orders(bench):
     sheets = make(bench)
     omissions = [one for one in sheets if one.form == "omission"]
-    deleted, whole = omissions[::2], omissions[1::2]
-    assert {one.changes[0].edit for one in deleted} == {DELETED}
-    for one, other in zip(deleted, whole, strict=True):
-        assert (one.case, one.finding) == (other.case, other.finding)
-        assert one.finding not in one.texts[0] and one.finding in other.texts[0]
+    edits = Counter(one.changes[0].edit for one in omissions)
+    assert edits[DELETED] == edits[UNTOUCHED] >= edits[REWORDED] > 0
+    assert len(edits - Counter({DELETED: 99, UNTOUCHED: 99, REWORDED: 99})) > 1, "findings made false in several ways"
+    for one in omissions:
+        (change,) = one.changes
+        assert change.is_true == (change.edit in (UNTOUCHED, REWORDED))
+        assert (one.finding in one.texts[0]) == (change.edit == UNTOUCHED)
     pairs = [one for one in sheets if one.form == "pair"]
     assert len(pairs) == ITEMS
     for first, second in zip(pairs[::2], pairs[1::2], strict=True):
@@ -187,6 +198,15 @@ def test_a_judge_that_believes_or_doubts_everything_or_every_change_is_below_the
     assert any(one.startswith(missing) for one in marks.shortfalls())
 
 
+def test_a_judge_that_looks_for_findings_word_for_word_is_below_the_floor(bench, tmp_path):
+    with JudgeServer(judge_by(good, look=look_word_for_word)) as server:
+        (result,) = sit(bench, tmp_path / "exam", server, what=("omissions",)).results
+    marks = result.kinds["omissions"]
+    assert marks.found[DELETED].value == marks.accepted[UNTOUCHED].value == 1.0
+    assert marks.accepted[REWORDED].value == 0.0 and marks.sensitivity.value < 0.85
+    assert len(marks.shortfalls()) >= 2
+
+
 def test_not_to_support_is_enough_where_the_experts_are_silent():
     silent = [INVENTED, "modality"]
     for edit in (*EDITS, OPTION, INVENTED):
@@ -201,6 +221,8 @@ def test_not_to_support_is_enough_where_the_experts_are_silent():
     )
     deleted = ExamEdit(place=0, edit=DELETED, is_true=False, before="")
     assert is_right_label("omissions", deleted, "missed") and not is_right_label("omissions", deleted, "contradicted")
+    turned = ExamEdit(place=0, edit="side", is_true=False, before="")
+    assert is_right_label("omissions", turned, "contradicted") and not is_right_label("omissions", turned, "missed")
 
 
 def test_statements_and_sentences_are_examined_by_their_own_prompts(bench, tmp_path):

@@ -92,7 +92,7 @@ def is_right_label(what: str, change: ExamEdit, label: Label) -> bool:
         return label == kind.true_label
     if change.edit == INVENTED or (change.edit in EDITS and EDITS[change.edit].may_be_unverifiable):
         return label != kind.true_label
-    return label == kind.wrong_label
+    return label == kind.label_for(change.edit)
 
 
 def _result(

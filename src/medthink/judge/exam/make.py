@@ -178,7 +178,7 @@ def _twin(window: Sequence[str], edited: int, *, longer: bool) -> tuple[ExamEdit
 
 
 def _deletion_sheets(cases: Sequence[Case], plan: ExamPlan, numbers: Iterator[int]) -> Iterator[ExamText]:
-    """A text without one of the case's decisive findings, and the whole text."""
+    """A text without one of the case's decisive findings, and with it: as it is, in other words, and made false."""
     made = 0
     for case in cases:
         sentences = sentences_of(case.reference.findings)
@@ -186,8 +186,8 @@ def _deletion_sheets(cases: Sequence[Case], plan: ExamPlan, numbers: Iterator[in
             kept = delete_finding(sentences, finding.text) if finding.text in sentences else None
             if kept is None or made == plan.items:
                 continue
-            for edit, texts in ((DELETED, kept), (UNTOUCHED, sentences)):
-                change = ExamEdit(place=0, edit=edit, is_true=edit == UNTOUCHED, before=finding.text)
+            for edit, texts in {DELETED: kept, **_versions(sentences, finding.text, made)}.items():
+                change = ExamEdit(place=0, edit=edit, is_true=edit in (UNTOUCHED, REWORDED), before=finding.text)
                 yield ExamText(
                     number=next(numbers),
                     case=case.id,
@@ -198,6 +198,19 @@ def _deletion_sheets(cases: Sequence[Case], plan: ExamPlan, numbers: Iterator[in
                 )
             made += 1
             break
+
+
+def _versions(sentences: Sequence[str], finding: str, turn: int) -> dict[str, tuple[str, ...]]:
+    """The text with a finding untouched, reworded and made false by one edit; the edits take turns.
+
+    A judge that only looks for the finding word for word misses what is reworded, and takes the false for missed.
+    """
+    others = [one for one in sentences if one != finding]
+    false = list(falsify(finding, others).items())
+    texts = {UNTOUCHED: finding} | dict(false[turn % len(false) :][:1] if false else ())
+    if reworded := reword(finding):
+        texts[REWORDED] = reworded
+    return {edit: tuple(text if one == finding else one for one in sentences) for edit, text in texts.items()}
 
 
 def _length_sheets(cases: Sequence[Case], plan: ExamPlan, numbers: Iterator[int]) -> Iterator[ExamText]:

@@ -153,6 +153,10 @@ class JudgeKind(ABC, Generic[Given, Scored]):
         """The leading aspect's label for a false unit."""
         return next(aspect.wrong for aspect in self.aspects if aspect.name == self.leading)
 
+    def label_for(self, edit: str) -> Label | None:  # noqa: ARG002
+        """The leading aspect's label for a unit that an exam's edit has made false."""
+        return self.wrong_label
+
     def given(self, row: Judgement) -> tuple[Given, ...]:
         """The verdicts of a judgement of this kind."""
         return cast("tuple[Given, ...]", row.verdicts)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, get_args
 
+from medthink.judge.edits import DELETED
 from medthink.judge.judgement import Evidence, Judgement, UnitVerdict
 from medthink.judge.kinds import kind
 from medthink.judge.kinds.kind import Aspect, JudgedTexts, ReaderColumn, common_scores
@@ -65,6 +66,10 @@ class OmissionsKind(SingleLabelKind[OmissionVerdict, OmissionScores]):
         summary = (steps.step2_integrated_summary or "") if steps else ""
         texts = (prediction.prediction_rationale or "", summary, images)
         return JudgedTexts(dict(zip(PARTS, texts, strict=True)))
+
+    def label_for(self, edit: str) -> Omission:
+        """A finding that the text states falsely is contradicted; one that it does not state is missed."""
+        return "missed" if edit == DELETED else "contradicted"
 
     def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: UnitSource) -> dict[str, Any]:  # noqa: ARG002
         """Compare every decisive finding with those that the text states."""

@@ -4,12 +4,15 @@ Strong rules decide alone; suspect rules only nominate. Every finding is a place
 option explains better is not a mention: a distractor named in the history says nothing about the right diagnosis.
 """
 
+import html
 import re
+import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple
+from urllib.parse import unquote
 
 from rapidfuzz import fuzz
 
@@ -64,15 +67,74 @@ class TextMention(NamedTuple):
     level: MentionClass
 
 
+_ENTITY = re.compile(r"&(?:amp;)*(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
+_PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+_REVERSED = re.compile("\u202e([^\u202c\u202e\n]*)\u202c?")
+_ENCODED = re.compile(f"{_REVERSED.pattern}|{_ENTITY.pattern}|{_PERCENT.pattern}|[^\x00-\x7f]", re.DOTALL)
+
+
+class ReadText(NamedTuple):
+    """A text as a person reads it, and the place in the original of each of its characters.
+
+    Entities and the signs of links are decoded, text that is turned around by a control sign is turned back, signs
+    without width are left out, and other forms of a letter are that letter.
+    """
+
+    text: str
+    places: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, text: str) -> "ReadText":
+        """The text, read."""
+        signs: list[str] = []
+        places: list[tuple[int, int]] = []
+        at = 0
+        for match in _ENCODED.finditer(text):
+            start, end = match.span()
+            shown = _shown(match[0])
+            signs += [*text[at:start], *shown]
+            places += [*((one, one + 1) for one in range(at, start)), *((start, end) for _ in shown)]
+            at = end
+        signs += text[at:]
+        places += [(one, one + 1) for one in range(at, len(text))]
+        return cls("".join(signs), tuple(places))
+
+    def span(self, start: int, end: int) -> tuple[int, int]:
+        """The place in the original of a passage."""
+        return self.places[start][0], self.places[end - 1][1]
+
+
+def _shown(sign: str) -> str:
+    """What a person sees where this stands."""
+    if turned := _REVERSED.fullmatch(sign):
+        return ReadText.of(turned[1]).text[::-1]
+    if sign.startswith("&"):
+        before = ""
+        while before != sign:
+            before, sign = sign, html.unescape(sign)
+    elif sign.startswith("%"):
+        try:
+            sign = unquote(sign, errors="strict")
+        except UnicodeDecodeError:
+            return sign
+    plain = unicodedata.normalize("NFKC", sign)
+    return "".join(one for one in plain if unicodedata.category(one) not in ("Cf", "Mn") and one != _TATWEEL)
+
+
+# A line that only stretches an Arabic word.
+_TATWEEL = "\u0640"
+
+
 class SpelledText:
     """A text's folded words with their positions, and the same joined without gaps."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        matches = list(WORD.finditer(text))
+        read = ReadText.of(text)
+        matches = list(WORD.finditer(read.text))
         self.raw = [match[0] for match in matches]
         self.words = [normalise_word(word) for word in self.raw]
-        self.places = [match.span() for match in matches]
+        self.places = [read.span(*match.span()) for match in matches]
         self.joined = "".join(self.words)
         self._starts: dict[int, int] = {}
         self._ends: dict[int, int] = {}

@@ -98,7 +98,7 @@ class Stage(Generic[Settings]):
 
     name: ClassVar[str]
     # Raised when its rules would decide differently: cases decided by an older version are decided again.
-    version: ClassVar[int] = 1
+    version: ClassVar[int] = 2
     settings_type: ClassVar[type[StageSettings]] = StageSettings
     # False for the stage that reads the source itself, and more flags for the example in its help.
     takes_cases: ClassVar[bool] = True

@@ -216,6 +216,62 @@ def test_the_folder_named_like_a_case_holds_its_images(tmp_path):
     assert [one["origin"] for one in trial.kept[7].notes.marks["ingest"]["images"]] == ["7/0.png", "7/2.png"]
 
 
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"images": [None]},
+        {"images": [""]},
+        {"images": [{"path": None}]},
+        {"images": [" "]},
+        {"image1_path": "", "image2_path": None, "image3_path": "own.png"},
+        {"images": ["own.png", None]},
+        {"id": "7/.."},
+    ],
+)
+def test_an_empty_name_is_no_image_and_never_every_picture(tmp_path, row):
+    for number in range(3):
+        (tmp_path / f"other{number}").mkdir()
+        _picture(number).save(tmp_path / f"other{number}/scan.png")
+    (tmp_path / "7").mkdir()
+    _picture(9).save(tmp_path / "own.png")
+    (tmp_path / "raw.jsonl").write_text(json.dumps(ROWS[0] | row) + "\n", encoding="utf-8")
+    trial = try_stage("ingest", tmp_path, None, source="raw.jsonl", fewest_images=0)
+    (kept,) = trial.kept.values()
+    origins = [one["origin"] for one in kept.notes.marks.get("ingest", {}).get("images", [])]
+    assert origins == (["own.png"] if "own.png" in json.dumps(row) else [])
+
+
+@pytest.mark.parametrize("name", [".", "./", "sub/.."])
+def test_the_folder_of_all_images_belongs_to_no_case(tmp_path, name):
+    (tmp_path / "sub").mkdir()
+    _picture().save(tmp_path / "sub/scan.png")
+    (tmp_path / "raw.jsonl").write_text(json.dumps(ROWS[0] | {"images": [name]}) + "\n", encoding="utf-8")
+    decision = try_stage("ingest", tmp_path, None, source="raw.jsonl").decisions[7]
+    assert decision.reason == "image-unreadable" and "the folder of all images" in decision.detail
+
+
+def test_files_are_in_the_order_in_which_people_count(tmp_path):
+    (tmp_path / "7").mkdir()
+    for number in (10, 2, 1):
+        _picture(number).save(tmp_path / f"7/img{number}.png")
+    _csv(tmp_path / "raw.csv", [ROWS[0]])
+    marks = try_stage("ingest", tmp_path, None, source="raw.csv").kept[7].notes.marks["ingest"]["images"]
+    assert [one["origin"] for one in marks] == ["7/img1.png", "7/img2.png", "7/img10.png"]
+
+
+def test_series_of_a_folder_follow_each_other_each_in_its_own_order(tmp_path):
+    (tmp_path / "7").mkdir()
+    for series, uid, instance in ((2, "2.1", 2), (1, "1.1", 1), (2, "2.1", 1), (1, "1.1", 2), (1, "1.2", 1)):
+        data = _dicom(
+            _ramp(series * 10 + instance + len(uid) * int(uid[-1])),
+            SeriesNumber=series, SeriesInstanceUID=uid, InstanceNumber=instance,
+        )  # fmt: skip
+        (tmp_path / f"7/{9 - instance}-{uid}.dcm").write_bytes(data)
+    _csv(tmp_path / "raw.csv", [ROWS[0]])
+    marks = try_stage("ingest", tmp_path, None, source="raw.csv").kept[7].notes.marks["ingest"]["images"]
+    assert [one["origin"][2:] for one in marks] == ["8-1.1.dcm", "7-1.1.dcm", "8-1.2.dcm", "8-2.1.dcm", "7-2.1.dcm"]
+
+
 def test_places_are_spread_evenly():
     assert (evenly(3, 5), evenly(10, 1), evenly(10, 2), evenly(0, 3)) == ([0, 1, 2], [5], [2, 7], [])
 
@@ -254,6 +310,10 @@ def _dicom(pixels: np.ndarray, **elements: object) -> bytes:
 
 
 RAMP = np.linspace(0, 4000, 64 * 64).reshape(64, 64)
+
+
+def _ramp(seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 4000, (64, 64))
 
 
 def test_of_a_header_only_listed_words_are_taken(tmp_path):

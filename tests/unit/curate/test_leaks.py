@@ -8,8 +8,10 @@ import pytest
 
 from drafts import draft, try_stage
 from judge_server import JudgeServer
+from medthink.cases.case import Image, ImageReference
+from medthink.cases.images.stores import NoImages
 from medthink.curate.mentions import SpelledText, TargetName, WordFrequency, strong_mentions, suspect_mentions
-from medthink.curate.stages.leaks import find_identifiers, find_written
+from medthink.curate.stages.leaks import BurnedInReader, find_identifiers, find_written
 
 SAMPLE = Path(__file__).parents[4] / "shared/data/eurorad_sample.csv"
 OPTIONS = {"A": "Osler disease", "B": "Lipoma", "C": "Pott disease", "D": "Cystic fibrosis", "E": "Sarcoidosis"}
@@ -191,3 +193,75 @@ def test_on_the_sample_strong_alarms_and_suspects_are_few(tmp_path):
 )
 def test_a_name_is_found_in_what_was_read_in_a_picture(name, texts, found):
     assert find_written(name, texts) == (texts if found is None else found)
+
+
+@pytest.mark.parametrize(
+    ("text", "gold"),
+    [
+        ("A case of Sj&ouml;gren syndrome.", "Sjögren syndrome"),
+        ("A case of Sj&amp;ouml;gren syndrome.", "Sjögren syndrome"),
+        ("See https://example.org/Ewing%20sarcoma?x=1 for more.", "Ewing sarcoma"),
+        ("A case of \u202eamocras gniwE\u202c here.", "Ewing sarcoma"),
+        ("A case of Ew\u200bing \u200fsar\u00adcoma here.", "Ewing sarcoma"),
+        ("A case of \uff25\uff57\uff49\uff4e\uff47 sarcoma here.", "Ewing sarcoma"),
+    ],
+)
+def test_a_name_is_read_as_a_person_sees_it(text, gold):
+    (found,) = strong_mentions(SpelledText(text), TargetName.of(gold))
+    passage = text[found.start : found.end]
+    assert found.level in ("L3", "L1") and passage in text and len(passage) >= len("Ewing")
+
+
+def test_a_percent_sign_that_is_no_link_is_left_alone():
+    assert SpelledText("Stenosis of 50%, 30%ff of it & more; A&B.").raw[:4] == ["Stenosis", "of", "50", "30"]
+
+
+@pytest.mark.parametrize(
+    ("field", "words"),
+    [
+        ("findings", "CT of Mr. Schmidt."),
+        ("findings", "MRN 4711882"),
+        ("discussion", "Write to anna@example.org."),
+        ("caption", "CT of 12.03.2021."),
+        ("history", "Mr.&nbsp;Schmidt came."),
+    ],
+)
+def test_what_may_identify_a_person_is_found_in_every_published_text(tmp_path, field, words):
+    given = draft(1, history=words if field == "history" else "Pain.", diagnosis="Lipoma")
+    if field == "caption":
+        image = Image(1, "a", "images/a.png", NoImages(tmp_path))
+        given = given.with_question(images=(image,))
+        given = given.with_reference(images=(ImageReference(words, "", ""),))
+    elif field != "history":
+        given = given.with_reference(**{field: words})
+    decision = try_stage("leaks", tmp_path, [given]).decisions[1]
+    assert decision.reason == "identifier" and decision.evidence[0].text in words
+    assert try_stage("leaks", tmp_path / "b", [given], identifiers=False).decisions[1].verdict == "in"
+
+
+def test_what_ocr_reads_in_a_picture_is_searched_for_a_name(tmp_path, monkeypatch):
+    told = {"images/a.png": ["SCHMIDT^HANS", "L"], "images/b.png": ["T2 FSE 512x512", "W 400 L 40"]}
+    monkeypatch.setattr(Image, "read", lambda self: b"")
+    monkeypatch.setattr(BurnedInReader, "read", lambda self, data, *, name: told[name])
+    drafts = []
+    for number, path in enumerate(told, start=1):
+        given = draft(number, history="Pain.", diagnosis="Lipoma")
+        given = given.with_question(images=(Image(1, "a", path, NoImages(tmp_path)),))
+        drafts.append(given.with_reference(images=(ImageReference("", "", ""),)))
+    monkeypatch.setattr("medthink.curate.build.copy_images", lambda case, folder: {})
+    decisions = try_stage("leaks", tmp_path, drafts, ocr=True).decisions
+    assert (decisions[1].reason, decisions[1].detail) == ("identifier-in-image", "image 1: SCHMIDT^HANS")
+    assert decisions[2].verdict == "in"
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("Name: SCHMIDT, Hans", ["name"]),
+        ("ID: 4711882", ["record number"]),
+        ("DOB 12 03 1956", ["date of birth"]),
+        ("T1w and T2w of the L4/5 disc, TE 90, 512x512, WHO grade III", []),
+    ],
+)
+def test_what_scanners_write_into_pictures_is_known(text, kinds):
+    assert [one.kind for one in find_identifiers(text)] == kinds

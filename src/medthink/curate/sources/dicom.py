@@ -34,11 +34,15 @@ _TYPICAL = (0.5, 99.5)
 
 
 class DicomHeader(NamedTuple):
-    """What is taken from a header: words from our own lists, and whether names may be burned into the pixels."""
+    """What is taken from a header: words from our own lists, and whether names may be burned into the pixels.
+
+    `series` is a number and an id that tell series apart; they are sorted by and never stored.
+    """
 
     modality: str
     body_part: str
     view: str
+    series: tuple[int, str]
     instance: int
     frames: int
     is_burned_in: bool
@@ -51,6 +55,7 @@ def read_header(data: bytes, *, name: str) -> DicomHeader:
         modality=LEVEL_ONE.get(_word(dataset, "Modality"), ""),
         body_part=_listed(dataset, "BodyPartExamined", BODY_PARTS),
         view=_listed(dataset, "ViewPosition", VIEWS),
+        series=(_number(dataset, "SeriesNumber", 0), str(dataset.get("SeriesInstanceUID") or "")),
         instance=_number(dataset, "InstanceNumber", 0),
         frames=_number(dataset, "NumberOfFrames", 1),
         is_burned_in=_word(dataset, "BurnedInAnnotation") == "YES",

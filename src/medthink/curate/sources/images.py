@@ -1,7 +1,13 @@
-"""Images on their way in: found below the source's folder, decoded once, without metadata, named by digest."""
+"""Images on their way in: found below the source's folder, decoded once, without metadata, named by digest.
+
+A row names files, or folders of them; an empty name is nothing, and the source's own folder, where the images of all
+cases lie, belongs to none. In a folder, series of DICOM files follow each other, each in its own order, and files are
+in the order in which people count: img2 before img10.
+"""
 
 import io
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -59,7 +65,8 @@ class ImageImporter:
 
     def find(self, wanted: list[ListedImage], case_name: str) -> list[ListedImage]:
         """The files of a case: those its row names, whole folders included, else those in the folder named after it."""
-        if not wanted and case_name and not case_name.startswith(".") and (self._source / case_name).is_dir():
+        is_plain = bool(case_name) and not case_name.startswith(".") and Path(case_name).name == case_name
+        if not wanted and is_plain and (self._source / case_name).is_dir():
             wanted = [ListedImage(case_name)]
         return [one._replace(name=file) for one in wanted for file in self._open_folder(one.name)]
 
@@ -73,13 +80,19 @@ class ImageImporter:
         path = self._locate(name)
         if not path.is_dir():
             return [name]
-        inside = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith("."))
-        files = [str(file.relative_to(self._source)) for file in inside]
-        return sorted(files, key=self._place_in_series)
+        if path == self._source:
+            problem = "this is the folder of all images, not of one case"
+            raise DataError(problem, file=name or ".", remedy="name the case's own files or folder")
+        inside = [file for file in path.rglob("*") if file.is_file() and not file.name.startswith(".")]
+        return sorted((str(file.relative_to(self._source)) for file in inside), key=self._place)
 
-    def _place_in_series(self, file: str) -> tuple[int, str]:
+    def _place(self, file: str) -> tuple[Any, ...]:
+        """Where a file stands among those of its folder: by folder, series, place in the series, name."""
         data = self._read(file)
-        return (read_header(data, name=file).instance if sniff(data) == _DICOM else 0, file)
+        header = read_header(data, name=file) if sniff(data) == _DICOM else None
+        folder, _, name = file.rpartition(os.sep)
+        series = (0, "", 0) if header is None else (*header.series, header.instance)
+        return (_counted(folder), series, _counted(name))
 
     def _pictures(self, wanted: ListedImage) -> Iterator[tuple[bytes, ImportedImage]]:
         """The file's pictures in the form of a benchmark."""
@@ -125,6 +138,11 @@ class ImageImporter:
                 "the path leads outside the source's folder", file=name, remedy="put the images next to the table"
             )
         return path
+
+
+def _counted(name: str) -> list[tuple[int, str]]:
+    """A name for sorting as people count: its numbers as numbers."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
 def _as_png(picture: Any) -> bytes:

@@ -141,6 +141,7 @@ class IngestStage(Stage[IngestSettings]):
         wanted = [
             ListedImage(name, caption, modality if modality in MODALITIES else "")
             for name, caption, modality in zip(taken.images, taken.captions, taken.modalities, strict=True)
+            if name
         ]
         return self._intake.take(draft.id, self._intake.find(wanted, taken.texts.get("id", "")))
 

@@ -1,7 +1,8 @@
 """Leaks: histories, file names and pictures that reveal the diagnosis before the images are seen.
 
 A strong rule decides: the case is out. A suspected leak waits for the model or a person. A negated mention is a class
-of its own and waits too. Captions are withheld from models, so what they reveal is only noted for the data card.
+of its own and waits too. Captions are withheld from models, so what they reveal is only noted for the data card. What
+may identify a person is looked for in every text that is published, and in what OCR reads in the pictures.
 """
 
 import logging
@@ -15,13 +16,13 @@ from msgspec.structs import replace
 from rapidfuzz import fuzz
 from rapidfuzz.distance import LCSseq
 
-from medthink.cases.case import Image
 from medthink.cases.images.content import decode, flatten
 from medthink.core.errors import DataError, UsageError
 from medthink.curate.ask import StageModel, curate_prompt
 from medthink.curate.decision import Quote, StageResult, drop_case, find_quote, hold_case, pass_case
-from medthink.curate.draft import HISTORY, Draft
+from medthink.curate.draft import DISCUSSION, FINDINGS, HISTORY, Draft
 from medthink.curate.mentions import (
+    ReadText,
     SpelledText,
     TargetName,
     TextMention,
@@ -48,7 +49,11 @@ _PATTERNS = (
     ("telephone", r"(?<![\w.])(?:\+\d{1,3}[ -]?)?(?:\(\d{2,4}\)[ -]?)?\d{3,4}[ -]\d{3}[ -]?\d{3,4}(?![\w.])"),
     ("record number", r"\b(?i:MRN|patient id|record n(?:o|umber)|hospital n(?:o|umber)|accession)\W{1,3}\w*\d\w*"),
     ("name", r"\b(?:Mr|Mrs|Ms|Miss|Herr|Frau|Mme|Sig)\.?\s+[A-ZÀ-Þ][\w’'-]+"),
-    ("name", r"\b(?i:patient|name|named|called)\s*:\s*[A-ZÀ-Þ][\w’'-]+\s+[A-ZÀ-Þ][\w’'-]+"),
+    ("name", r"\b(?i:patient|name|named|called)\s*:\s*[A-ZÀ-Þ][\w’'-]+,?\s+[A-ZÀ-Þ][\w’'-]+"),
+    # As scanners write it into a picture.
+    ("name", r"\b[A-ZÀ-Þ][\w’'-]+\^[A-ZÀ-Þ][\w’'-]*"),
+    ("record number", r"\b(?:ID|PID|Pat\.?-?(?:ID|Nr|No)\.?)\s*[:#.]\s*\w*\d{3}\w*"),
+    ("date of birth", r"\b(?i:DOB|date of birth|born on|geb\.?)\W{0,3}\d[\d./ -]{4,}\d"),
     ("age over 89", r"\b(?:9\d|1[01]\d)[- ]years?[- ]old\b"),
 )
 _COMPILED = tuple((kind, re.compile(pattern)) for kind, pattern in _PATTERNS)
@@ -64,7 +69,9 @@ class Identifier(NamedTuple):
 
 def find_identifiers(text: str) -> list[Identifier]:
     """Every such passage, in the order of the text."""
-    return sorted({Identifier(*match.span(), kind) for kind, pattern in _COMPILED for match in pattern.finditer(text)})
+    read = ReadText.of(text)
+    found = ((kind, match) for kind, pattern in _COMPILED for match in pattern.finditer(read.text))
+    return sorted({Identifier(*read.span(*match.span()), kind) for kind, match in found})
 
 
 _STRIP, _ENLARGED = 0.2, 3
@@ -154,7 +161,7 @@ class LeakSettings(ModelSettings, frozen=True, kw_only=True):
         Literal["review", "drop-image", "drop-case"],
         Meta(description="What to do with an image that names the diagnosis."),
     ] = "review"
-    identifiers: Annotated[bool, Meta(description="Hold cases whose history may identify a person.")] = True
+    identifiers: Annotated[bool, Meta(description="Hold cases whose texts may identify a person.")] = True
 
 
 class LeakPassage(Struct, frozen=True, forbid_unknown_fields=True):
@@ -208,12 +215,9 @@ class LeakStage(Stage[LeakSettings]):
         """Everything except the history: file names, pictures, what may identify a person."""
         if named := [image.path for image in draft.case.question.images if _names(image.path, target)]:
             rulings.settle(hold_case("leak-file-name", by="rule file name", detail=", ".join(named)))
-        history = draft.case.question.history
-        personal = find_identifiers(history) if self.settings.identifiers else []
-        if personal:
-            quotes = [Quote(HISTORY, one.start, one.end, history[one.start : one.end]) for one in personal]
-            kinds = ", ".join(dict.fromkeys(one.kind for one in personal))
-            rulings.settle(hold_case("identifier", by="rule identifiers", detail=kinds, evidence=quotes))
+        if self.settings.identifiers and (personal := _personal_passages(draft)):
+            kinds = ", ".join(dict.fromkeys(personal.values()))
+            rulings.settle(hold_case("identifier", by="rule identifiers", detail=kinds, evidence=personal))
         return self._look_into_images(self._note_captions(draft, target), rulings)
 
     def _note_captions(self, draft: Draft, target: TargetName) -> Draft:
@@ -226,10 +230,15 @@ class LeakStage(Stage[LeakSettings]):
         if not self.settings.ocr:
             return pass_case(draft)
         try:
-            told = {image.slot: texts for image in draft.case.question.images if (texts := self._telling(image, draft))}
+            read = {
+                image.slot: self._reader.read(image.read(), name=image.path) for image in draft.case.question.images
+            }
         except DataError as error:
             rulings.settle(hold_case("image-unreadable", by="rule ocr", detail=f"{error.file}: {error.problem}"))
             return pass_case(draft)
+        if self.settings.identifiers and (personal := _personal_texts(read)):
+            rulings.settle(hold_case("identifier-in-image", by="rule ocr", detail=personal))
+        told = {slot: found for slot, texts in read.items() if (found := _telling(texts, draft))}
         if not told:
             return pass_case(draft)
         detail = "; ".join(f"image {slot}: {' | '.join(texts)}" for slot, texts in told.items())
@@ -240,12 +249,6 @@ class LeakStage(Stage[LeakSettings]):
         if self.settings.in_images == "drop-case" or not rest:
             return drop_case("leak-in-image", by="rule ocr", detail=detail)
         return pass_case(without_images(draft, told.keys()), reason="image-dropped", by="rule ocr", detail=detail)
-
-    def _telling(self, image: Image, draft: Draft) -> list[str]:
-        """The texts of an image that contain a name of the diagnosis."""
-        texts = self._reader.read(image.read(), name=image.path)
-        names = [draft.gold, *draft.notes.aliases.get(draft.gold, ())]
-        return list(dict.fromkeys(text for name in names for text in find_written(name, texts)))
 
     async def _ask(
         self, draft: Draft, ask: StageModel, found: list[TextMention], rulings: CaseRulings
@@ -305,6 +308,33 @@ def without_images(draft: Draft, slots: Any) -> Draft:
 def _aliases(draft: Draft) -> Iterator[str]:
     for name in dict.fromkeys((draft.gold, draft.notes.diagnosis)):
         yield from draft.notes.aliases.get(name, ())
+
+
+def _personal_passages(draft: Draft) -> dict[Quote, str]:
+    """What may identify a person in any text that is published, and of which kind it is."""
+    images = zip(draft.case.question.images, draft.case.reference.images, strict=True)
+    texts = {
+        HISTORY: draft.case.question.history,
+        FINDINGS: draft.case.reference.findings,
+        DISCUSSION: draft.case.reference.discussion,
+    } | {f"image_{image.slot:02d}_caption": known.caption for image, known in images}
+    return {
+        Quote(field, one.start, one.end, text[one.start : one.end]): one.kind
+        for field, text in texts.items()
+        for one in find_identifiers(text)
+    }
+
+
+def _personal_texts(read: dict[int, list[str]]) -> str:
+    """What may identify a person in the text of the pictures."""
+    found = {slot: [text for text in texts if find_identifiers(text)] for slot, texts in read.items()}
+    return "; ".join(f"image {slot}: {' | '.join(texts)}" for slot, texts in found.items() if texts)
+
+
+def _telling(texts: list[str], draft: Draft) -> list[str]:
+    """The texts of an image that contain a name of the diagnosis."""
+    names = [draft.gold, *draft.notes.aliases.get(draft.gold, ())]
+    return list(dict.fromkeys(text for name in names for text in find_written(name, texts)))
 
 
 def _names(text: str, target: TargetName) -> bool:

@@ -66,6 +66,50 @@ def test_history_and_findings_are_read_together():
     assert read_timeline(texts).events[0].field == "history"
 
 
+@pytest.mark.parametrize(
+    ("text", "interval"),
+    [
+        ("MRI showed a cyst. 1.5 years later, MRI showed growth.", "1.5 years"),
+        ("MRI showed a cyst. 1,5 years later, MRI showed growth.", "1,5 years"),
+        ("MRI showed a cyst. 1½ years later, MRI showed growth.", "1½ years"),
+        ("MRI showed a cyst. 1 1/2 years later, MRI showed growth.", "1 1/2 years"),
+        ("MRI showed a cyst. 12–18 months later, MRI showed growth.", "12–18 months"),
+        ("MRI showed a cyst. 12 to 18 months later, MRI showed growth.", "12 to 18 months"),
+        ("MRI showed a cyst. Two or three weeks later, MRI showed growth.", "Two or three weeks"),
+        ("MRI showed a cyst. One and a half years later, MRI showed growth.", "One and a half years"),
+        ("MRI showed a cyst. 2 yrs later, MRI showed growth.", "2 yrs"),
+        ("MRI showed a cyst. 6 wks later, MRI showed growth.", "6 wks"),
+        ("CT showed a bleed. 48h later, CT showed growth.", "48h"),
+        ("CT showed a bleed. A few days later, CT showed growth.", "A few days"),
+        ("A CT performed twenty-four months later showed growth. CT was normal before.", ""),
+        ("CT (2015) showed a nodule. CT (2019) showed growth.", "unknown"),
+        ("CT (2015) and CT (2019) were compared.", "unknown"),
+        ("CT of 14.03.2019 showed a nodule; CT of 02.01.2021 was normal.", "unknown"),
+        ("CT of 2019-03-14 showed a nodule. The MRI on 2021-01-02 was normal.", "unknown"),
+        ("CT on day 1 was normal. MRI on day 10 showed an infarct.", "unknown"),
+    ],
+)
+def test_a_span_is_read_whole(text, interval):
+    found = read_timeline({"IMAGING_FINDINGS": text})
+    assert found.interval_text == interval or (not interval and "our months" not in found.interval_text)
+    assert found.is_longitudinal or not interval
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A 45-year-old man. CT showed a nodule. MRI showed the same.",
+        "CT on 14.03.2019 and MRI on 14.03.19 showed a cyst.",
+        "CT on 14.03.2019 and MRI on 2019-03-14 showed a cyst.",
+        "CT on day 1 was normal. Surgery was done on day 10.",
+        "Surgery on 12.03.2019. CT and MRI on 14.03.2019 showed a cyst.",
+        "CT showed L4/5 stenosis of 1.5 mm. MRI showed a 2.5 cm cyst.",
+    ],
+)
+def test_one_time_stays_one_time(text):
+    assert not read_timeline({"IMAGING_FINDINGS": text}).is_longitudinal
+
+
 class TestStage:
     def test_rules_label_with_quotes_that_stand(self, tmp_path):
         drafts = [draft(1, findings=TWICE["follow-up"]), draft(2, findings=ONCE["surgery"])]

@@ -1,5 +1,6 @@
 """Timeline: whether the case was imaged at more than one time, with the sentences that say so.
 
+Numbers, ranges, fractions, units and dates are tokens first: rules stand over spans of time, not over their digits.
 Rules look for two imaging events separated in time. Where they find any, a model (if there is one) reads the texts and
 quotes the events; its quotes must occur verbatim in the texts. The order of images is not evidence.
 """
@@ -28,12 +29,21 @@ def _any(words: str) -> str:
     return f"(?i:{'|'.join(words.split())})"
 
 
-_NUMBER = (
-    r"(?:\d{1,3}|a|an|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|eighteen|twenty|several"
-    r"|a few|few|some|a couple of|half a)"
+_WORDS = (
+    "an? one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+    r" eighteen nineteen (?:twenty|thirty|forty|fifty)(?:-\w+)? several a\sfew few some (?:a\s)?couple\sof half\san?"
 )
-_UNIT = r"(?:hour|day|week|month|year|decade)s?"
-_SPAN = rf"{_NUMBER}(?:\s+(?:and a half|to \w+|or \w+))?[\s-]+(?:full\s+)?{_UNIT}"
+_DIGITS = r"\d+\s?[½¼¾]|\d+\s\d/\d|\d+/\d|\d+(?:[.,]\d+)?|[½¼¾]"
+_NUMBER = rf"(?:{_DIGITS}|{_any(_WORDS)})"
+_UNIT = _any(r"hours? hrs? days? weeks? wks? months? mos? mths? years? yrs? decades?")
+# The whole number with its unit, so that "1.5 years" is never five years, nor "12–18 months" eighteen.
+_SPANS = re.compile(
+    rf"(?<![\w/–—-])(?<!\d[.,])(?:{_NUMBER}(?:\s+(?i:and\s+a\s+half)|\s*(?:[-–—]|\b(?i:to|or)\b)\s*{_NUMBER})?"
+    rf"[\s-]*(?i:full\s+)?{_UNIT}|\d+(?:[.,]\d+)?\s?h)(?!\w)(?![\s-]+old\b)"
+)
+# A span as it stands in a tokenised text: one word that no text has.
+_MARK = "ˣ"
+_SPAN = rf"{_MARK}\d+{_MARK}"
 _MODALITY = (
     r"CT|CTA|CECT|NECT|HRCT|MDCT|CBCT|CTs|MRI|MRIs|MR|MRA|MRCP|fMRI|PET(?:[/-]?\s?CT)?|FDG|SPECT|DSA|US|USG|CXR|HSG"
 )
@@ -72,7 +82,7 @@ _FOLLOW_UP = re.compile(
     r"(?!\s+(?:period|visit|appointment|clinic))"
 )
 # "Two years earlier" is no earlier examination.
-_NO_SPAN = "".join(f"(?<!{unit} )(?<!{unit}s )" for unit in ("hour", "day", "week", "month", "year"))
+_NO_SPAN = f"(?<!{_MARK} )"
 _COMPARISON = re.compile(
     rf"\b{_NO_SPAN}{_any('previous prior earlier older old preceding past')}\b"
     rf"(?!\s+(?:surg|history|episode|medical|trauma)){_then_imaging(3)}"
@@ -119,6 +129,13 @@ _CLINICAL = re.compile(
 )
 _AGE = re.compile(r"\b(?:at|in)\s+(?:the\s+)?(?P<when>\d{1,2}(?:st|nd|rd|th)?)\s+(?P<unit>weeks?|months?)\b", re.I)
 _YEAR = re.compile(r"\b(?:in|of|from|since)\s+(?:\w+\s+)?((?:19|20)\d\d)\b")
+# What dates an examination by standing next to it.
+_DATE = re.compile(
+    r"\b(?P<day>\d{1,2})[./](?P<month>\d{1,2})[./](?P<year>(?:19|20)?\d\d)\b"
+    r"|\b(?P<iso>(?:19|20)\d\d-\d\d-\d\d)\b"
+    r"|\((?P<bracket>(?:19|20)\d\d)\)"
+    r"|\b(?i:day|week|month|year)\s+(?P<count>\d{1,3})\b"
+)
 _MOST_COUNTED, _NEAR_WORDS = 9, 6
 
 
@@ -154,10 +171,14 @@ class Timeline(NamedTuple):
 
 
 class _Sentence(NamedTuple):
+    """A sentence as written, and with a token for each span of time that it names."""
+
     field: str
     start: int
     end: int
+    written: str
     text: str
+    spans: tuple[str, ...]
     has_imaging: bool
 
 
@@ -183,8 +204,20 @@ def read_timeline(texts: Mapping[str, str]) -> Timeline:
 
 def _sentences(field: str, text: str) -> Iterator[_Sentence]:
     for start, end in split_sentences(text):
-        piece = text[start:end]
-        yield _Sentence(field, start, end, piece, IMAGING.search(piece) is not None)
+        written = text[start:end]
+        tokens, spans = _tokenise(written)
+        yield _Sentence(field, start, end, written, tokens, spans, IMAGING.search(written) is not None)
+
+
+def _tokenise(text: str) -> tuple[str, tuple[str, ...]]:
+    """The text with a token for each span of time, and these spans in the text's own words."""
+    spans: list[str] = []
+
+    def take(match: re.Match[str]) -> str:
+        spans.append(match[0])
+        return f"{_MARK}{len(spans) - 1}{_MARK}"
+
+    return _SPANS.sub(take, text), tuple(spans)
 
 
 def _judge(sentence: _Sentence, *, imaged_before: int, after: str) -> tuple[TimelineRule | None, str]:
@@ -192,7 +225,7 @@ def _judge(sentence: _Sentence, *, imaged_before: int, after: str) -> tuple[Time
     text = sentence.text
     if _LOST.search(text):
         return None, ""
-    interval = _interval_of(text)
+    interval = _interval_of(sentence)
     changed = bool(_CHANGE.search(text) or (_CHANGE.search(after) and not IMAGING.search(after)))
     if _COMPARISON.search(text) and not _NOT_COMPARED.search(text):
         return "comparison", interval
@@ -250,32 +283,53 @@ def _up_to_imaging(text: str, start: int) -> str | None:
     return None if found is None else text[start : found.start()]
 
 
-def _interval_of(text: str) -> str:
+def _interval_of(sentence: _Sentence) -> str:
     for pattern in (_LATER, _EARLIER):
-        if found := pattern.search(text):
-            return next(value for value in found.groupdict().values() if value)
+        if found := pattern.search(sentence.text):
+            token = next(value for value in found.groupdict().values() if value)
+            return sentence.spans[int(token.strip(_MARK))]
     return ""
 
 
 def _aged(sentences: list[_Sentence]) -> list[TimedEvent]:
     """Time points given as an age, of a pregnancy or a child: the second and later ones, if one has an examination."""
-    if not any(sentence.has_imaging and _AGE.search(sentence.text) for sentence in sentences):
+    if not any(sentence.has_imaging and _AGE.search(sentence.written) for sentence in sentences):
         return []
     told: dict[tuple[str, str], _Sentence] = {}
     for sentence in sentences:
-        for match in _AGE.finditer(sentence.text):
+        for match in _AGE.finditer(sentence.written):
             if sentence.has_imaging or _CHANGE.search(sentence.text) or told:
                 told.setdefault((match["when"], match["unit"].lower().rstrip("s")), sentence)
     return [TimedEvent(one.field, one.start, one.end, "dates", "") for one in list(told.values())[1:]]
 
 
 def _dated(sentences: list[_Sentence]) -> TimedEvent | None:
-    """Examinations in two different years."""
-    years = {match[1]: one for one in sentences if one.has_imaging for match in _YEAR.finditer(one.text)}
-    if len(years) < 2:
-        return None
-    last = years[max(years)]
-    return TimedEvent(last.field, last.start, last.end, "dates", "")
+    """Examinations in two different years, or next to two different dates of one kind."""
+    imaged = [one for one in sentences if one.has_imaging]
+    years = {("year", match[1]): one for one in imaged for match in _YEAR.finditer(one.written)}
+    for kind in ("year", "bracket", "date", "count"):
+        found = years if kind == "year" else {key: one for one in imaged for key in _dates_of(one) if key[0] == kind}
+        if len(found) >= 2:
+            last = found[max(found)]
+            return TimedEvent(last.field, last.start, last.end, "dates", "")
+    return None
+
+
+def _dates_of(sentence: _Sentence) -> Iterator[tuple[str, str]]:
+    """The dates that stand next to an examination, by kind, in a form that can be compared."""
+    text = sentence.written
+    for match in _DATE.finditer(text):
+        if _follows_imaging(text, match.start()) or _precedes_imaging(text, match.end()):
+            year = (match["year"] or "")[-2:]
+            date = (match["iso"] and match["iso"][2:]) or f"{year}-{match['month'] or '':0>2}-{match['day'] or '':0>2}"
+            kinds = {"bracket": match["bracket"], "count": match["count"] and match["count"].zfill(3), "date": date}
+            yield next((kind, value) for kind, value in kinds.items() if value)
+
+
+def _precedes_imaging(text: str, place: int) -> bool:
+    """Whether an examination is a few words behind, with nothing clinical in between."""
+    between = _up_to_imaging(text, place)
+    return between is not None and len(between.split()) <= _NEAR_WORDS and not _CLINICAL.search(between)
 
 
 _MOST_EVENTS = 9

@@ -73,7 +73,7 @@ _REVERSED = re.compile("\u202e([^\u202c\u202e\n]*)\u202c?")
 _ENCODED = re.compile(f"{_REVERSED.pattern}|{_ENTITY.pattern}|{_PERCENT.pattern}|[^\x00-\x7f]", re.DOTALL)
 
 
-class ReadText(NamedTuple):
+class DecodedText(NamedTuple):
     """A text as a person reads it, and the place in the original of each of its characters.
 
     Entities and the signs of links are decoded, text that is turned around by a control sign is turned back, signs
@@ -84,7 +84,7 @@ class ReadText(NamedTuple):
     places: tuple[tuple[int, int], ...]
 
     @classmethod
-    def of(cls, text: str) -> "ReadText":
+    def of(cls, text: str) -> "DecodedText":
         """The text, read."""
         signs: list[str] = []
         places: list[tuple[int, int]] = []
@@ -107,7 +107,7 @@ class ReadText(NamedTuple):
 def _shown(sign: str) -> str:
     """What a person sees where this stands."""
     if turned := _REVERSED.fullmatch(sign):
-        return ReadText.of(turned[1]).text[::-1]
+        return DecodedText.of(turned[1]).text[::-1]
     if sign.startswith("&"):
         before = ""
         while before != sign:
@@ -130,7 +130,7 @@ class SpelledText:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        read = ReadText.of(text)
+        read = DecodedText.of(text)
         matches = list(WORD.finditer(read.text))
         self.raw = [match[0] for match in matches]
         self.words = [normalise_word(word) for word in self.raw]

@@ -22,7 +22,7 @@ from medthink.curate.ask import StageModel, curate_prompt
 from medthink.curate.decision import Quote, StageResult, drop_case, find_quote, hold_case, pass_case
 from medthink.curate.draft import DISCUSSION, FINDINGS, HISTORY, Draft
 from medthink.curate.mentions import (
-    ReadText,
+    DecodedText,
     SpelledText,
     TargetName,
     TextMention,
@@ -69,7 +69,7 @@ class Identifier(NamedTuple):
 
 def find_identifiers(text: str) -> list[Identifier]:
     """Every such passage, in the order of the text."""
-    read = ReadText.of(text)
+    read = DecodedText.of(text)
     found = ((kind, match) for kind, pattern in _COMPILED for match in pattern.finditer(read.text))
     return sorted({Identifier(*read.span(*match.span()), kind) for kind, match in found})
 

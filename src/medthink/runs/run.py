@@ -2,13 +2,13 @@
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
@@ -103,24 +103,7 @@ _LONGEST = 200
 
 
 class IndexRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What a list shows about one prediction; `answer` is the letter, or the beginning of a diagnosis in free text."""
-
-    case: int
-    sample: int
-    state: str
-    letter: str | None = None
-    answer: str | None = None
-    detail: str = ""
-    is_lenient: bool = False
-    calls: int = 0
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cost_usd: float | None = None
-    latency_s: float | None = 0.0
-
-
-class _Line(msgspec.Struct):
-    """The fields of a prediction that a row keeps; the decoder skips the texts."""
+    """What a list shows about one prediction: its fields in the file, texts shortened or skipped by the decoder."""
 
     case: int
     sample: int
@@ -128,20 +111,29 @@ class _Line(msgspec.Struct):
     detail: str = ""
     prediction: str | None = None
     prediction_text: str | None = None
-    parse_mode: str | None = None
-    lenient_steps: tuple[str, ...] = ()
-    calls: tuple[int, ...] = ()
     tokens: Usage | None = None
     cost_usd: float | None = None
     latency_s: float | None = 0.0
 
+    def __post_init__(self) -> None:
+        if len(self.detail) > _LONGEST:
+            force_setattr(self, "detail", self.detail[:_LONGEST])
+        if self.prediction_text and len(self.prediction_text) > _LONGEST:
+            force_setattr(self, "prediction_text", self.prediction_text[:_LONGEST])
 
-_lines = msgspec.json.Decoder(_Line)
+    @property
+    def answer(self) -> str | None:
+        """The letter, or the beginning of a diagnosis in free text."""
+        return self.prediction or self.prediction_text
+
+
+_rows = msgspec.json.Decoder(IndexRow)
 
 
 def read_rows(run: Path) -> tuple[IndexRow, ...]:
     """Every prediction of a run in short, finished or not; empty if there is none yet."""
-    return _ordered(_read_ledger(run) if is_unsettled(run) else _read_predictions(run))
+    rows = _read_ledger(run) if is_unsettled(run) else _read_predictions(run)
+    return tuple(sorted(rows, key=lambda row: (row.case, row.sample)))
 
 
 def read_spent(run: Path, *, is_running: bool) -> Spent | None:
@@ -178,54 +170,32 @@ def _stamp_file(path: Path) -> tuple[int, int]:
     return (found.st_mtime_ns, found.st_size)
 
 
-def _read_predictions(run: Path) -> list[_Line]:
+def _read_predictions(run: Path) -> list[IndexRow]:
     path = run / PREDICTIONS_FILE
     with open_for_reading(path) as stream:
         data = stream.read()
     try:
-        return _lines.decode_lines(data)
+        return _rows.decode_lines(data)
     except msgspec.MsgspecError:
         # Once more line by line, which is slower and names the line that is no prediction. They end at line feeds only:
         # texts may contain other characters that Python treats as line ends.
         return [_read_line(line, number, path) for number, line in enumerate(data.split(b"\n"), start=1) if line]
 
 
-def _read_line(line: bytes, number: int, path: Path) -> _Line:
+def _read_line(line: bytes, number: int, path: Path) -> IndexRow:
     try:
-        return _lines.decode(line)
+        return _rows.decode(line)
     except msgspec.MsgspecError as error:
         raise DataError(
             f"not a prediction: {error}", file=path, row=number, remedy="run the same command again"
         ) from None
 
 
-def _read_ledger(run: Path) -> list[_Line]:
+def _read_ledger(run: Path) -> list[IndexRow]:
     if not (run / LEDGER).is_file():
         return []
     with closing(LedgerQueries.open(run)) as records:
-        return list(records.predictions_as(_Line))
-
-
-def _ordered(lines: Iterable[_Line]) -> tuple[IndexRow, ...]:
-    return tuple(sorted(map(_row, lines), key=lambda row: (row.case, row.sample)))
-
-
-def _row(line: _Line) -> IndexRow:
-    answer = line.prediction or line.prediction_text
-    return IndexRow(
-        case=line.case,
-        sample=line.sample,
-        state=line.state,
-        letter=line.prediction,
-        answer=answer[:_LONGEST] if answer else None,
-        detail=line.detail[:_LONGEST],
-        is_lenient=line.parse_mode == "lenient" or bool(line.lenient_steps),
-        calls=len(line.calls),
-        input_tokens=line.tokens.input if line.tokens else None,
-        output_tokens=line.tokens.output if line.tokens else None,
-        cost_usd=line.cost_usd,
-        latency_s=line.latency_s,
-    )
+        return list(records.predictions_as(IndexRow))
 
 
 class Run:

@@ -21,7 +21,7 @@ def made(tmp_path):
 def test_the_rows_say_what_the_predictions_say(made):
     rows = read_rows(made)
     predictions = list(Run.open(made).predictions())
-    assert [(row.case, row.sample, row.state, row.letter) for row in rows] == [
+    assert [(row.case, row.sample, row.state, row.prediction) for row in rows] == [
         (one.case, one.sample, one.state, one.prediction) for one in predictions
     ]
     assert all(row.cost_usd == one.cost_usd for row, one in zip(rows, predictions, strict=True))

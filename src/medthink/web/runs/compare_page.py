@@ -98,7 +98,9 @@ def _material(run: IndexedRun, shared: list[int]) -> ScoringInput:
     assert run.bench is not None
     split = run.manifest.selection.split
     predictions = [
-        Prediction(case=row.case, split=split, sample=row.sample, state=cast(State, row.state), prediction=row.letter)
+        Prediction(
+            case=row.case, split=split, sample=row.sample, state=cast(State, row.state), prediction=row.prediction
+        )
         for number in shared
         for row in run.rows_of(number)
     ]

@@ -111,12 +111,12 @@ class IndexedRun:
         if self.bench is None or not self.has_letters:
             return []
         answers = self.bench.answers
-        return [row.state == "ok" and row.letter == answers[row.case] for row in self.rows]
+        return [row.state == "ok" and row.prediction == answers[row.case] for row in self.rows]
 
     def is_right(self, row: IndexRow) -> bool | None:
         """Whether a prediction is right; None where there is nothing to compare it with."""
         answer = self.bench.answers.get(row.case) if self.bench and self.has_letters else None
-        return None if answer is None else row.state == "ok" and row.letter == answer
+        return None if answer is None else row.state == "ok" and row.prediction == answer
 
     @cached_property
     def _by_case(self) -> dict[int, list[IndexRow]]:

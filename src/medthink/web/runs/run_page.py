@@ -186,18 +186,17 @@ def _line(
     gold = case.reference.answer if case and run.has_letters else ""
     result, other_result = _result(run, row), _result(other, theirs) if other and theirs else ""
     judged = [seat for seat in verdicts.get((row.case, row.sample), ()) if seat.verdicts]
-    tokens = None if row.input_tokens is None else row.input_tokens + (row.output_tokens or 0)
     return CaseLine(
         case=row.case,
         sample=row.sample,
         state=row.state,
         state_word=STATE_WORDS.get(row.state, row.state),
-        letter=row.letter or "",
-        answer=options.get(row.letter or "", row.answer or ""),
+        letter=row.prediction or "",
+        answer=options.get(row.prediction or "", row.answer or ""),
         result=result,
         gold=gold,
         gold_text=options.get(gold, ""),
-        other_letter=(theirs.letter or NONE) if theirs else "",
+        other_letter=(theirs.prediction or NONE) if theirs else "",
         other_result=other_result,
         flip=_FLIPS.get((run.is_right(row), other.is_right(theirs)), "") if other and theirs else "",
         contradicted=max((seat.bad for seat in judged), default=0),
@@ -206,7 +205,7 @@ def _line(
         modalities=", ".join(_short_modality(name) for name in case.modalities) if case else "",
         is_longitudinal=bool(case and case.reference.is_longitudinal),
         chapter=case.reference.icd_chapter if case else "",
-        tokens=tokens,
+        tokens=row.tokens.input + row.tokens.output if row.tokens else None,
         cost_usd=row.cost_usd,
         latency_s=row.latency_s,
         detail=row.detail,
@@ -238,7 +237,7 @@ def _mark_slices(run: IndexedRun) -> Iterable[tuple[str, tuple[SlicePosition, ..
 
 
 def _case_score(run: IndexedRun, number: int) -> CaseScore:
-    letters = tuple(row.letter if row.state == "ok" else None for row in run.rows_of(number))
+    letters = tuple(row.prediction if row.state == "ok" else None for row in run.rows_of(number))
     gold = run.selected[number].reference.answer
     return CaseScore(case=number, right=run.rights[number], states=(), letters=letters, gold=gold)
 

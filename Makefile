@@ -15,7 +15,7 @@ demo: .venv/.ready
 # Raw phantom cases with faults of every kind, the benchmark built from them, and where each fault was caught.
 demo-curate: .venv/.ready
 	rm -rf demo-curate
-	$(BIN)/medthink data synth demo-curate --raw --cases 240 --seed 4
+	$(BIN)/medthink data synth -o demo-curate --raw --count 240 --seed 4
 	$(BIN)/medthink curate build demo-curate/plan.toml
 	$(BIN)/python bench/check_planted.py demo-curate
 

@@ -145,7 +145,7 @@ def main() -> int:
         account = add_account(store, NewAccount(name="ann", roles=("submitter",), team="North"), actor="bench")
         session, token = begin_session(store, account), make_token(store, account, "b", ["read", "submit"], days=1)
         store.close()
-        command = [sys.executable, "-m", "medthink", "serve", "--no-open", "--data", str(bench)]
+        command = [sys.executable, "-m", "medthink", "serve", "--no-browser", "--data", str(bench)]
         command += ["--store", str(root / "board.sqlite")]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
             assert server.stdout is not None

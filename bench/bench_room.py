@@ -169,7 +169,7 @@ def cpu_seconds(pid: int) -> float:
 def measure(root: Path, kind: str, url: str, readers: int, saves: int) -> None:
     """Print the figures of one kind of store."""
     store, people = make_room(root, url, readers)
-    words = [sys.executable, "-m", "medthink", "serve", "--store", url, "--data", str(root / "bench"), "--no-open"]
+    words = [sys.executable, "-m", "medthink", "serve", "--store", url, "--data", str(root / "bench"), "--no-browser"]
     environment = os.environ | {"XDG_CACHE_HOME": str(root / kind)}
     server = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment)
     try:

@@ -83,7 +83,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as root:
         folder = make_folder(Path(root), runs, cases)
         begin = time.perf_counter()
-        command = [sys.executable, "-m", "medthink", "view", "--no-open", str(folder)]
+        command = [sys.executable, "-m", "medthink", "view", "--no-browser", str(folder)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"HOME": root}) as viewer:
             assert viewer.stdout is not None
             address = viewer.stdout.readline().split()[3]

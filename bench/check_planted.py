@@ -2,7 +2,7 @@
 
     python bench/check_planted.py RAW [WORK]
 
-RAW is what `medthink data synth RAW --raw` wrote, WORK what `medthink curate build RAW/plan.toml` made of it.
+RAW is what `medthink data synth -o RAW --raw` wrote, WORK what `medthink curate build RAW/plan.toml` made of it.
 """
 
 import json

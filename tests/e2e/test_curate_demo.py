@@ -22,7 +22,7 @@ CASES = FEWEST_RAW
 
 
 def _build(folder: Path) -> None:
-    made = call_command(data, ["synth", folder, "--raw", "--cases", CASES, "--seed", 4])
+    made = call_command(data, ["synth", "-o", folder, "--raw", "--count", CASES, "--seed", 4])
     assert made.exit_code == 0, made.output
     built = call_command(curate, ["build", folder / "plan.toml"])
     assert built.exit_code == 0, built.output

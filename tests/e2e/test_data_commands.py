@@ -21,14 +21,14 @@ def medthink(*words: object, columns: int = 100) -> subprocess.CompletedProcess[
 @pytest.fixture(scope="module")
 def phantom(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("phantom") / "bench"
-    assert medthink("data", "synth", out, "--cases", 10).returncode == 0
+    assert medthink("data", "synth", "-o", out, "--count", 10).returncode == 0
     return out
 
 
 @pytest.fixture(scope="module")
 def defective(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("defective") / "bench"
-    assert medthink("data", "synth", out, "--cases", 80, "--defects").returncode == 0
+    assert medthink("data", "synth", "-o", out, "--count", 80, "--defects").returncode == 0
     return out
 
 

@@ -439,7 +439,7 @@ def test_a_dry_run_counts_half_the_price(tmp_path, bench, start):
 
 
 @pytest.mark.parametrize(
-    "flags", [("--batch", "--until-known", "5"), ("--no-wait",), ("--batch", "--base-url", "http://127.0.0.1:9/v1")]
+    "flags", [("--batch", "--stop-when", "5"), ("--no-wait",), ("--batch", "--base-url", "http://127.0.0.1:9/v1")]
 )
 def test_flags_that_do_not_go_together_are_refused(tmp_path, bench, start, flags):
     words = [word for word in run_words(bench, tmp_path / "run", start().url) if word != "--batch"]

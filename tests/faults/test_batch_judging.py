@@ -93,7 +93,7 @@ def test_an_exam_is_sat_by_batches(tmp_path):
 def test_the_command_says_what_waits(tmp_path):
     run = make_run(tmp_path)
     with BatchServer(faults=["slow"]) as server:
-        where = ("--base-url", f"{server.url}/v1", "--splitter", "sentences")
+        where = ("--base-url", f"{server.url}/v1", "--segmenter", "sentences")
         words = ("judge", run, "--judge", JUDGES[0], *where, "--batch")
         code, _, err = finish(medthink(*words, "--no-wait"))
         assert code == 0, err

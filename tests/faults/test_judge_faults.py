@@ -297,7 +297,7 @@ def test_judging_that_nobody_answered_exits_3_with_the_reason(tmp_path, start_se
     # Of an answer without a rationale nobody is asked.
     run = make_run(tmp_path, rationales=["", RATIONALE, RATIONALE])
     server = start_server("--faults", "400", "--fault-rate", "1.0")
-    for more in ([], ["--splitter", "sentences"]):
+    for more in ([], ["--segmenter", "sentences"]):
         words = ["judge", run, "--judge", "server/a", "--base-url", f"{server.url}/v1", "--json", *more]
         code, out, err = finish(medthink(*words))
         assert code == 3
@@ -312,7 +312,7 @@ def test_a_judge_with_a_wrong_key_is_one_message_and_takes_nothing_from_the_othe
     env = {"OPENAI_API_KEY": "sk-wrong", "OPENAI_BASE_URL": f"{bad.url}/v1"}
     env |= {"ANTHROPIC_API_KEY": "sk-right", "ANTHROPIC_BASE_URL": good.url}
     judges = ["--judge", "openai/gpt-5.2", "--judge", "openai/gpt-5.1", "--judge", "anthropic/claude-opus-4-6"]
-    code, _, err = finish(medthink("judge", run, *judges, "--splitter", "sentences", "--max-tokens", "99", env=env))
+    code, _, err = finish(medthink("judge", run, *judges, "--segmenter", "sentences", "--max-tokens", "99", env=env))
     assert code == 3
     assert err.count("check OPENAI_API_KEY") == 1
     assert "Traceback" not in err
@@ -330,7 +330,7 @@ def test_a_dead_judge_is_told_at_once_or_waited_for_as_long_as_patience_lasts(tm
     code, _, err = finish(medthink(*words))
     assert (code, f"nothing answers at {gone}" in err, "check --base-url" in err) == (3, True, True)
     assert read_rows(run / "judge.sqlite", "SELECT count(*) FROM calls") == [(0,)]
-    code, _, err = finish(medthink(*words, "--no-preflight", "--patience", "1", "--concurrency", "2"))
+    code, _, err = finish(medthink(*words, "--no-preflight", "--max-wait", "1", "--concurrency", "2"))
     assert (code, "waiting: " in err, "Traceback" in err) == (3, True, False)
 
 
@@ -339,7 +339,7 @@ def test_judging_that_failed_in_part_has_its_own_exit_code(tmp_path):
     with JudgeServer(judge_well) as server:
         whole = server.reply
         server.reply = lambda body: {"error": {"code": 400}} if len(server.bodies) == 2 else whole(body)
-        words = ["judge", run, "--judge", "server/a", "--base-url", server.url, "--splitter", "sentences"]
+        words = ["judge", run, "--judge", "server/a", "--base-url", server.url, "--segmenter", "sentences"]
         code, _, err = finish(medthink(*words, "--concurrency", "1"))
         assert (code, "1 of 6 judgements failed, such as case" in err) == (4, True)
         server.reply = whole
@@ -349,7 +349,7 @@ def test_judging_that_failed_in_part_has_its_own_exit_code(tmp_path):
 def judge_until_busy(run, server):
     """A process that judges a run, with all its places taken."""
     judges = [word for name in JUDGES for word in ("--judge", name)]
-    words = ["judge", run, *judges, "--base-url", f"{server.url}/v1", "--splitter", "sentences"]
+    words = ["judge", run, *judges, "--base-url", f"{server.url}/v1", "--segmenter", "sentences"]
     process = medthink(*words, "--concurrency", CONCURRENCY)
     server.wait_for(CONCURRENCY)
     return process

@@ -26,7 +26,7 @@ class SavingClient:
     """A reader's page: it saves, and when the server is gone it starts another one and sends the same again."""
 
     def __init__(self, root: Path, bench: Path, session: str) -> None:
-        self._words = ("serve", "--store", root / "board.sqlite", "--data", bench, "--no-open")
+        self._words = ("serve", "--store", root / "board.sqlite", "--data", bench, "--no-browser")
         self._session = session
         self.process: Any = None
         self.port = 0

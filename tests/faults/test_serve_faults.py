@@ -46,7 +46,7 @@ class Served:
             found.bind(("127.0.0.1", 0))
             self.port = found.getsockname()[1]
         self._words = ["serve", "--store", self.url, "--data", str(bench), "--settings", str(root / "serve.toml")]
-        self._words += ["--port", str(self.port), "--no-open"]
+        self._words += ["--port", str(self.port), "--no-browser"]
         self.log = root / "log"
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -119,7 +119,7 @@ def bench(tmp_path_factory):
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the workers by /proc")
 def test_a_kill_of_web_or_worker_loses_nothing_that_was_acknowledged(tmp_path, bench):
     served = Served(tmp_path, bench, uploads_per_day=1000)
-    served.start("--workers", "1")
+    served.start("--scoring-workers", "1")
     rng = random.Random(7)
     files = [lines(number) for number in range(UPLOADS)]
     acknowledged: dict[str, bytes] = {}
@@ -144,7 +144,7 @@ def test_a_kill_of_web_or_worker_loses_nothing_that_was_acknowledged(tmp_path, b
                 os.kill(pid, signal.SIGKILL)
             time.sleep(0.5 + rng.random())
             served.kill()
-            served.start("--workers", "1")
+            served.start("--scoring-workers", "1")
 
     try:
         with ThreadPoolExecutor(6) as pool:
@@ -167,7 +167,7 @@ def test_a_kill_of_web_or_worker_loses_nothing_that_was_acknowledged(tmp_path, b
 def test_a_quota_holds_under_parallel_uploads_to_several_processes(tmp_path, bench, new_address):
     # On SQLite the same holds for threads: tests/unit/board/test_submissions.py.
     served = Served(tmp_path, bench, new_address, uploads_per_day=5)
-    served.start("--processes", "2", "--workers", "1")
+    served.start("--web-workers", "2", "--scoring-workers", "1")
     with ThreadPoolExecutor(40) as pool:
         answers = list(pool.map(served.send, [lines(number) for number in range(40)]))
     assert sum(isinstance(one, str) for one in answers) == 5, answers
@@ -179,7 +179,7 @@ def test_a_quota_holds_under_parallel_uploads_to_several_processes(tmp_path, ben
 
 def test_bodies_over_the_limit_are_refused_early_and_the_server_stays_small(tmp_path, bench):
     served = Served(tmp_path, bench, largest_upload_mb=2)
-    served.start("--workers", "0")
+    served.start("--scoring-workers", "0")
     before = _memory(served.process.pid)
     announced = _pour(served, f"Content-Length: {200 << 20}", chunked=False)
     assert announced.status == 413 and announced.sent <= 10 << 20

@@ -216,7 +216,7 @@ def test_nothing_listening_is_waited_for_as_long_as_patience_allows_and_nothing_
 
     error, attempts, waits = asyncio.run(scenario())
     assert error.kind == "unreachable" and error.attempts == 0
-    assert "--patience" in error.remedy
+    assert "--max-wait" in error.remedy
     assert len(attempts) == 2 and not any(attempt.is_sent for attempt in attempts)
     assert waits and "no reply" in waits[0]
 

@@ -82,7 +82,7 @@ def main(root: Path) -> None:
     run = use_in_a_run(root, bench)
     do("hello")
     do("data", "check", bench)
-    do("judge", run, "--judge", "baseline/rules", "--what", "certainty")
+    do("judge", run, "--judge", "baseline/rules", "--kinds", "certainty")
     assert {json.loads(line)["what"] for line in (run / "judgements.jsonl").read_text().splitlines()} == {"certainty"}
     do("curate", "short", bench / "test.jsonl", "--fewest", 40, "--work", root / "work")
     (root / "board").mkdir()

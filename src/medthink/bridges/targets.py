@@ -1,7 +1,8 @@
-"""What `medthink data export --for` can write: one module and one line in `TARGETS` each.
+"""What `medthink data export` and `medthink export` can write for other tools.
 
-A target's module has `write(benchmark, out, options, progress)`; a run target gets the run's folder instead of the
-benchmark. `takes` names the fields of `TargetOptions` it uses; the command refuses the other flags.
+Each is one module and one line in `TARGETS`. A target's module has `write(benchmark, out, options, progress)`; a run
+target gets the run's folder instead of the benchmark. `takes` names the fields of `TargetOptions` it uses; the command
+refuses the other flags.
 """
 
 from collections.abc import Callable
@@ -22,11 +23,11 @@ TargetProgress = Callable[[str, int], None]
 
 
 class TargetOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person can choose; each field is a flag of the command."""
+    """What a person can choose; each field is a flag of the command. `data` is where a run's benchmark is."""
 
     task: TrainingTask = "answer"
     trainer: Trainer = "neutral"
-    against: tuple[Path, ...] = ()
+    held_out: tuple[Path, ...] = ()
     embed_images: bool = False
     split: str = "test"
     data: Path | None = None
@@ -69,17 +70,17 @@ class ExportTarget(NamedTuple):
     is_of_run: bool = False
 
 
-_TRAINING = frozenset({"task", "trainer", "against"})
+_TRAINING = frozenset({"task", "trainer", "held_out"})
 TARGETS = {
     "sft": ExportTarget("medthink.bridges.training", "write_sft", "supervised fine-tuning", _TRAINING),
     "rl": ExportTarget("medthink.bridges.training", "write_rl", "reinforcement learning", _TRAINING),
     "vllm-batch": ExportTarget(
-        "medthink.bridges.targets", "write_vllm", "a run's waiting requests, for vllm run-batch", is_of_run=True
+        "medthink.bridges.targets", "write_vllm", "its waiting requests, for vllm run-batch", is_of_run=True
     ),
     "inspect": ExportTarget(
         "medthink.bridges.inspect.export_log",
         "write_inspect",
-        "of a run, a log for Inspect View",
+        "a log for Inspect View",
         frozenset({"embed_images", "data"}),
         is_of_run=True,
     ),
@@ -127,6 +128,6 @@ def write_vllm(run: Path, out: Path, options: TargetOptions, progress: TargetPro
         lines=(
             f"{count:,} requests → {out}",
             f"vllm run-batch -i {out} -o output.jsonl --model {name}",
-            f"medthink import output.jsonl --out {run}",
+            f"medthink import output.jsonl -o {run}",
         )
     )

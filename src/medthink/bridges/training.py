@@ -127,7 +127,7 @@ def _write(
         raise UsageError("there is no reward for discussions", remedy="use --task answer or twi")
     train = benchmark.split(TRAIN)
     others = [benchmark.split(name) for name in benchmark.splits if name != TRAIN]
-    against = [Benchmark.open(path) for path in options.against]
+    against = [Benchmark.open(path) for path in options.held_out]
     refused = find_held_out(train, others, against, progress)
     maker = _Maker(purpose, options.task, refused)
     with new_folder(out) as folder:
@@ -233,7 +233,7 @@ def _case_problem(case: Case) -> str:
 def _warnings(has_held_out: bool) -> tuple[str, ...]:
     if has_held_out:
         return ()
-    return ("not checked for held-out cases: there is no other split; name the test benchmark with --against",)
+    return ("not checked for held-out cases: there is no other split; name the test benchmark with --held-out",)
 
 
 def _readme(purpose: Purpose, options: TargetOptions, maker: _Maker) -> str:

@@ -1,12 +1,13 @@
 """`medthink accounts`: the people of a served board."""
 
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
+from msgspec import to_builtins
 
 from medthink.accounts.roles import ROLES, GivenRole
 from medthink.cli.command import LazyGroup
-from medthink.cli.flags import open_store, store_flag
+from medthink.cli.flags import Flag, ListOption, json_flag, open_store, store_flag, team_flag
 from medthink.cli.output import console, print_json, print_line, print_table
 from medthink.core.errors import UsageError
 
@@ -31,13 +32,12 @@ def accounts() -> None:
     """
 
 
-roles_flag = click.option(
-    "--role",
-    "roles",
-    required=True,
-    multiple=True,
-    type=click.Choice(ROLES),
+roles_flag = Flag(
+    "--role", "roles", cls=ListOption, required=True, type=click.Choice(ROLES),
     help="The person's role; may be repeated.",
+)  # fmt: skip
+password_file_flag = Flag(
+    "--password-file", type=click.File("r"), metavar="FILE", help="A file with the password; - for standard input."
 )
 
 
@@ -52,18 +52,12 @@ def read_password(file: TextIO | None) -> str:
 @click.command()
 @click.argument("name")
 @roles_flag
-@click.option("--team", default="", help="The team they submit for.")
-@click.option("--shown-name", default="", help="Display name.")
-@click.option("--password-file", type=click.File("r"), help="A file with the password; - for standard input.")
+@team_flag
+@click.option("--display-name", "shown_name", default="", metavar="NAME", help="The name that others see.")
+@password_file_flag
 @store_flag
-def accounts_add(
-    name: str,
-    roles: tuple[GivenRole, ...],
-    team: str,
-    shown_name: str,
-    password_file: TextIO | None,
-    store: str,
-) -> None:
+@json_flag
+def accounts_add(password_file: TextIO | None, store: str, as_json: bool, **flags: Any) -> None:
     """Make the account NAME; the password is asked for, or read from a file.
 
     \b
@@ -72,20 +66,22 @@ def accounts_add(
     with open_store(store, creates=True) as opened:
         from medthink.accounts.account import NewAccount, add_account
 
-        new = NewAccount(
-            name=name, roles=roles, team=team, shown_name=shown_name, password=read_password(password_file)
-        )
+        new = NewAccount(password=read_password(password_file), **flags)
         made = add_account(opened, new, actor="command line")
+    if as_json:
+        print_json(to_builtins(made))
+        return
     print_line(f"{made.name} is {' and '.join(made.roles)}" + (f" of {made.team}." if made.team else "."))
 
 
 @click.command()
 @click.argument("name")
-@click.option("--role", "roles", multiple=True, type=click.Choice(ROLES), help="New roles; may be repeated.")
+@roles_flag.but(required=False)
 @click.option("--password", "asks_password", is_flag=True, help="Set a new password; this ends all sessions.")
-@click.option("--password-file", type=click.File("r"), help="A file with the password; - for standard input.")
+@password_file_flag
 @click.option("--disable/--enable", "is_disabled", default=None, help="Disable the account, or enable it again.")
 @store_flag
+@json_flag
 def accounts_edit(
     name: str,
     roles: "tuple[GivenRole, ...]",
@@ -93,6 +89,7 @@ def accounts_edit(
     password_file: TextIO | None,
     is_disabled: bool | None,
     store: str,
+    as_json: bool,
 ) -> None:
     """Change the account NAME: roles, password, or whether it is open.
 
@@ -111,17 +108,27 @@ def accounts_edit(
             set_password(opened, account, read_password(password_file), actor="command line")
         if is_disabled is not None:
             set_disabled(opened, account, is_disabled=is_disabled, actor="command line")
+        changed = find_account(opened, name)
+    if as_json:
+        print_json(to_builtins(changed))
+        return
     print_line(f"{account.name} is changed.")
 
 
 @click.command()
 @roles_flag
-@click.option("--team", default="", help="The team they join.")
-@click.option("--note", default="", help="Who it is for.")
-@click.option("--days", default=14, show_default=True, type=click.IntRange(1, 365), help="How long it is valid.")
-@click.option("--url", default="http://127.0.0.1:7350", show_default=True, help="The address of the served board.")
+@team_flag
+@click.option("--note", default="", metavar="TEXT", help="Who it is for.")
+@click.option(
+    "--valid-days", default=14, show_default=True, type=click.IntRange(1, 365), metavar="N",
+    help="How many days the link works.",
+)  # fmt: skip
+@click.option(
+    "--url", default="http://127.0.0.1:7350", show_default=True, metavar="URL", help="The address of the served board."
+)
 @store_flag
-def accounts_invite(roles: "tuple[GivenRole, ...]", team: str, note: str, days: int, url: str, store: str) -> None:
+@json_flag
+def accounts_invite(roles: "tuple[GivenRole, ...]", team: str, note: str, url: str, store: str, **flags: Any) -> None:
     """Print a link with which one person can create an account; it works once.
 
     \b
@@ -130,13 +137,17 @@ def accounts_invite(roles: "tuple[GivenRole, ...]", team: str, note: str, days: 
     with open_store(store, creates=True) as opened:
         from medthink.accounts.invitations import invite
 
-        secret = invite(opened, roles, actor="command line", team=team, about=note, days=days)
-    print_line(f"{url.rstrip('/')}/invitation/{secret}")
+        secret = invite(opened, roles, actor="command line", team=team, about=note, days=flags["valid_days"])
+    link = f"{url.rstrip('/')}/invitation/{secret}"
+    if flags["as_json"]:
+        print_json({"link": link})
+        return
+    print_line(link)
 
 
 @click.command()
 @store_flag
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_flag
 def accounts_list(store: str, as_json: bool) -> None:
     """List all accounts with their roles and teams.
 
@@ -144,8 +155,6 @@ def accounts_list(store: str, as_json: bool) -> None:
     Example: medthink accounts list --store board.sqlite
     """
     with open_store(store) as opened:
-        from msgspec import to_builtins
-
         from medthink.accounts.account import list_accounts
 
         found = list_accounts(opened)

@@ -6,7 +6,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from medthink.cli.command import LazyGroup
-from medthink.cli.flags import open_store, store_flag
+from medthink.cli.flags import (
+    FiniteFloat,
+    Flag,
+    count_flag,
+    data_flag,
+    json_flag,
+    open_store,
+    out_file,
+    out_folder,
+    split_flag,
+    store_flag,
+    team_flag,
+)
 from medthink.cli.output import console, print_json, print_line, print_table
 from medthink.core.errors import Declined, UsageError
 
@@ -14,6 +26,9 @@ if TYPE_CHECKING:
     from medthink.board.ranking import BoardRow, Leaderboard
     from medthink.board.rerun import RerunPlan
     from medthink.store.engine import Store
+
+
+_benchmark_flag = Flag("--benchmark", metavar="NAME", help="Which benchmark, if the store has several.")
 
 
 @click.group(
@@ -39,16 +54,18 @@ def board() -> None:
 
 @click.command()
 @click.argument("source", type=click.Path(path_type=Path, exists=True))
-@click.option("--data", required=True, type=click.Path(path_type=Path), help="The benchmark it is about.")
-@click.option("--split", default="test", show_default=True, help="The split it is about.")
-@click.option("--team", required=True, help="Who submits.")
-@click.option("--model", default="", help="The model's name; a run states its own.")
-@click.option("--organisation", default="", help="Who made the model.")
-@click.option("--family", default="", help="The model's family, used to count submissions.")
-@click.option("--link", default="", help="A link to more information.")
+@data_flag.but(required=True)
+@split_flag
+@team_flag.but(required=True, default=None)
+@click.option("--model-name", "model", default="", metavar="NAME", help="The model's name; a run states its own.")
+@click.option(
+    "--organization", "--organisation", "organisation", default="", metavar="NAME", help="Who made the model.",
+)  # fmt: skip
+@click.option("--family", default="", metavar="NAME", help="The model's family, used to count submissions.")
+@click.option("--link", default="", metavar="URL", help="A link to more information.")
 @click.option("--allow-download", "allows_download", is_flag=True, help="Make the predictions public.")
 @store_flag
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_flag
 def board_add(source: Path, data: Path, split: str, store: str, as_json: bool, **flags: Any) -> None:
     """Check, score and publish SOURCE: a run's folder, or a file in the submission format.
 
@@ -77,14 +94,14 @@ def board_add(source: Path, data: Path, split: str, store: str, as_json: bool, *
 
 
 @click.command()
-@click.argument("out", type=click.Path(path_type=Path))
+@out_file
 @store_flag
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_flag
 def board_backup(out: Path, store: str, as_json: bool) -> None:
-    """Write the whole store to OUT as a consistent snapshot, even while others write to it.
+    """Write the whole store to FILE as a consistent snapshot, even while others write to it.
 
     \b
-    Example: medthink board backup board-2026-11-16.zip
+    Example: medthink board backup -o board-2026-11-16.zip
     """
     with open_store(store) as opened:
         from medthink.store.backup import write_backup
@@ -97,18 +114,18 @@ def board_backup(out: Path, store: str, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("out", type=click.Path(path_type=Path))
+@out_folder
 @store_flag
-@click.option("--benchmark", metavar="NAME", help="Which benchmark, if the store has several.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@_benchmark_flag
+@json_flag
 def board_build(out: Path, store: str, benchmark: str | None, as_json: bool) -> None:
-    """Write the leaderboard to the folder OUT as static files, ready for any web server.
+    """Write the leaderboard to FOLDER as static files, ready for any web server.
 
     The pages are those of medthink serve, readable without JavaScript, with JSON and CSV next to them. The same store
-    gives the same bytes; an earlier site in OUT is updated.
+    gives the same bytes; an earlier site there is updated.
 
     \b
-    Example: medthink board build site/
+    Example: medthink board build -o site/
     """
     try:
         from medthink.web.board.static_site import build_site
@@ -124,10 +141,10 @@ def board_build(out: Path, store: str, benchmark: str | None, as_json: bool) -> 
 
 @click.command()
 @store_flag
-@click.option("--benchmark", metavar="NAME", help="Which benchmark, if the store has several.")
+@_benchmark_flag
 @click.option("--as-of", metavar="DATE", help="The board as of that day, such as 2026-01-31.")
 @click.option("--published", is_flag=True, help="Also list the 59 totals published with MedThinkVQA, unranked.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_flag
 def board_list(store: str, benchmark: str | None, as_of: str | None, published: bool, as_json: bool) -> None:
     """Show the leaderboard: accuracy with interval, rank range, tie group, provenance.
 
@@ -227,23 +244,19 @@ def _plain(made: "Leaderboard") -> dict[str, object]:
 
 
 @click.command()
-@click.argument("token")
+@click.argument("token", metavar="SUBMISSION")
 @click.argument("run", required=False, type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option("--data", required=True, type=click.Path(path_type=Path), help="The benchmark it is about.")
-@click.option("--split", default="test", show_default=True, help="The split it is about.")
-@click.option("--cases", default=60, show_default=True, help="How many cases to draw; at least 60.")
+@data_flag.but(required=True)
+@split_flag
+@count_flag("cases to draw; at least 60", default=60, show_default=True)
 @click.option(
-    "--bound",
-    default=0.15,
-    show_default=True,
+    "--max-differing", default=0.15, show_default=True, type=FiniteFloat(0, 1), metavar="SHARE",
     help="The largest share of answers that may differ; recorded before the re-run.",
-)
+)  # fmt: skip
 @store_flag
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def board_rerun(
-    token: str, run: Path | None, data: Path, split: str, cases: int, bound: float, store: str, as_json: bool
-) -> None:
-    """Draw random cases of the submission TOKEN to run again; then compare with RUN, a run of those cases.
+@json_flag
+def board_rerun(token: str, run: Path | None, data: Path, split: str, store: str, as_json: bool, **drawn: Any) -> None:
+    """Draw random cases of SUBMISSION, named by its token, to run again; then compare with RUN, a run of those cases.
 
     Without RUN the sample is drawn, sample and bound are recorded in the board's history, and the command to run is
     printed. With RUN the answers are compared. The row becomes "partly re-run" if, with confidence, no more of its
@@ -260,7 +273,7 @@ def board_rerun(
         from medthink.board.rerun import describe_rerun, plan_rerun, record_rerun
 
         if run is None:
-            plan = plan_rerun(opened, token, cases=cases, bound=bound, actor="maintainer")
+            plan = plan_rerun(opened, token, cases=drawn["count"], bound=drawn["max_differing"], actor="maintainer")
             command_line = _command(opened, token, plan, data)
             if as_json:
                 print_json(to_builtins(plan) | {"command": command_line})
@@ -309,7 +322,7 @@ def _show_plan(plan: "RerunPlan", token: str, data: Path, command_line: str) -> 
 @click.command()
 @click.argument("backup", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @store_flag
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_flag
 def board_restore(backup: Path, store: str, as_json: bool) -> None:
     """Fill an empty store from BACKUP; a SQLite backup may go into PostgreSQL and the other way round.
 
@@ -327,21 +340,21 @@ def board_restore(backup: Path, store: str, as_json: bool) -> None:
 
 
 @click.command()
-@click.argument("token")
-@click.option("--why", required=True, help="The reason, shown with the row.")
+@click.argument("token", metavar="SUBMISSION")
+@click.option("--reason", required=True, metavar="TEXT", help="The reason, shown with the row.")
 @store_flag
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def board_withdraw(token: str, why: str, store: str, as_json: bool) -> None:
-    """Take the submission TOKEN off the ranking; its row stays and says why.
+@json_flag
+def board_withdraw(token: str, reason: str, store: str, as_json: bool) -> None:
+    """Take SUBMISSION, named by its token, off the ranking; its row stays and says why.
 
     \b
-    Example: medthink board withdraw Xy3… --why "trained on the test split"
+    Example: medthink board withdraw Xy3… --reason "trained on the test split"
     """
     with open_store(store) as opened:
         from medthink.board.moderation import withdraw
 
-        gone = withdraw(opened, token, actor="maintainer", why=why)
+        gone = withdraw(opened, token, actor="maintainer", why=reason)
     if as_json:
-        print_json({"token": gone.token, "status": gone.status, "why": gone.detail})
+        print_json({"token": gone.token, "status": gone.status, "reason": gone.detail})
         return
     print_line(f"{gone.model} by {gone.team} is withdrawn: {gone.detail}")

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 import click
 
+from medthink.cli.flags import out_folder
+
 CASES = 360
 SHARES = (0, 20, 40, 60, 80, 100)
 _BASELINES = ("random", "longest", "guesser")
@@ -23,16 +25,14 @@ class _Step(NamedTuple):
 
 
 @click.command()
-@click.option(
-    "--out", type=click.Path(path_type=Path), default="demo", show_default=True, help="The folder to write to."
-)
+@out_folder.but(required=False, default="demo", show_default=True)
 @click.option("-v", "--verbose", is_flag=True, help="Show the full output of every command.")
 def demo(out: Path, verbose: bool) -> None:
     """Make a phantom benchmark, check it, run embedded baselines over it, score, audit and judge them, write a report.
 
     Needs no key and no network. Run it again to continue where it stopped; nothing is done twice.
 
-    Example: medthink demo --out demo
+    Example: medthink demo -o demo
     """
     for step in _steps(out):
         # The benchmark and the sweep's plan may exist from an earlier run.
@@ -79,7 +79,7 @@ def _steps(out: Path) -> list[_Step]:
     discussion = str(runs / "discussion")
     baselines = [str(runs / name) for name in _BASELINES]
     rules = ["--judge", "baseline/rules"]
-    make = _Step(["data", "synth", bench, "--cases", str(CASES), "--seed", "7"], f"Drawing {CASES} phantom cases")
+    make = _Step(["data", "synth", "-o", bench, "--count", str(CASES), "--seed", "7"], f"Drawing {CASES} phantom cases")
     return [
         *([] if (out / "bench").exists() else [make]),
         _Step(["data", "check", bench, "--images"], "Checking them"),
@@ -92,10 +92,10 @@ def _steps(out: Path) -> list[_Step]:
             "Testing whether it is diagnosis or guessing",
             "^Diagnostic gain",
         ),
-        _Step(["judge", shares[-1], *rules, "--what", "steps,omissions,findings"], "Judging the steps"),
+        _Step(["judge", shares[-1], *rules, "--kinds", "steps,omissions,findings"], "Judging the steps"),
         _Step(["judge", discussion, *rules], "Judging the discussions"),
         _Step(
-            ["exam", shares[-1], discussion, *rules, "--items", "5", "--out", str(out / "exam")],
+            ["exam", shares[-1], discussion, *rules, "--count", "5", "-o", str(out / "exam")],
             "Examining the judge",
         ),
         _Step(

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from medthink import __version__
+from medthink.cli.flags import json_flag
 from medthink.cli.output import console, print_json, print_table
 from medthink.core.errors import DataError
 
@@ -58,7 +59,7 @@ GIB = 1024**3
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_flag
 def doctor(as_json: bool) -> None:
     """Show what is installed, which extras, keys and weights are available, and how much disk space is free.
 

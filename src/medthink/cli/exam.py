@@ -6,8 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from medthink.cli.flags import say_jobs
-from medthink.cli.judge import asking_flags, judges_flag, read_kinds, read_terms, read_transport, sight_flags
+from medthink.cli.flags import (
+    count_flag,
+    data_flag,
+    json_flag,
+    judges_flag,
+    out_folder,
+    read_transport,
+    say_jobs,
+    seed_flag,
+    sending_flags,
+    split_flag,
+)
+from medthink.cli.judge import hearing_flags, kinds_flag, read_hearing, read_kinds
 from medthink.cli.output import console, print_json, print_line, print_table
 from medthink.core.errors import Declined, OutsideError, PartlyFailed, UsageError
 from medthink.core.numbers import count_of
@@ -23,29 +34,15 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("sources", nargs=-1, type=click.Path(path_type=Path), metavar="[DATA|RUN]...")
 @judges_flag
-@click.option(
-    "--what", metavar="LIST", help="Kinds to examine, separated by commas; default: steps, omissions, preference."
-)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path),
-    default="exam",
-    show_default=True,
-    metavar="FOLDER",
-    help="Folder of the exam: its texts, every call, the results.",
-)
-@click.option(
-    "--items",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Texts per kind of edit, as far as the benchmark provides them (40 for a new exam).",
-)
-@click.option("--seed", type=int, help="Seed that selects the sentences; 0 in a new exam.")
-@click.option("--split", default="test", show_default=True, help="The split whose expert texts are used.")
-@click.option("--data", "moved", type=click.Path(path_type=Path), help="Of a RUN: its benchmark, if it has moved.")
-@sight_flags
-@asking_flags
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@kinds_flag
+@out_folder.but(required=False, default="exam", show_default=True)
+@count_flag("texts per kind of edit, as far as the benchmark provides them.  [default: 40]")
+@seed_flag.but(default=None)
+@split_flag
+@data_flag
+@hearing_flags
+@sending_flags
+@json_flag
 def exam(sources: tuple[Path, ...], as_json: bool, out: Path, **flags: Any) -> None:
     """Examine judges on expert sentences with known errors.
 
@@ -60,7 +57,7 @@ def exam(sources: tuple[Path, ...], as_json: bool, out: Path, **flags: Any) -> N
 
     \b
     Example: medthink exam bench/ --judge baseline/rules
-    Example: medthink exam runs/qwen --judge openai/gpt-5.2 --images --max-usd 10
+    Example: medthink exam runs/qwen --judge openai/gpt-5.2 --with-images --max-usd 10
     Example: medthink exam --judge google/gemini-3-pro
     """
     from medthink.cli.output import follow
@@ -88,17 +85,18 @@ def _read_order(sources: Sequence[Path], out: Path, flags: dict[str, Any]) -> "t
     from medthink.runs.run import Run
 
     runs = [Run.open(path) for path in sources if (path / "run.json").is_file()]
-    data = [path for path in sources if not (path / "run.json").is_file()]
-    moved = flags.pop("moved")
-    if len(data) > 1:
-        raise UsageError(f"an exam is made from one benchmark, not from {len(data)}", remedy="name one DATA")
-    benchmark = data[0] if data else runs[0].benchmark_path(moved) if runs else moved
+    named = [path for path in sources if not (path / "run.json").is_file()]
+    moved = flags.pop("data")
+    if len(named) > 1:
+        raise UsageError(f"an exam is made from one benchmark, not from {len(named)}", remedy="name one DATA")
+    benchmark = named[0] if named else runs[0].benchmark_path(moved) if runs else moved
     split = runs[0].manifest.selection.split if runs else flags["split"]
     flags.pop("split")
-    given = {name: value for name in ("items", "seed") if (value := flags.pop(name)) is not None}
+    given = {"items": flags.pop("count"), "seed": flags.pop("seed")}
+    given = {name: value for name, value in given.items() if value is not None}
     plan = ExamPlan(**given) if given else None
-    what = read_kinds(flags.pop("what")) or DEFAULT_KINDS
-    order = ExamSpec(out=out, benchmark=benchmark, split=split, plan=plan, what=what, **read_terms(flags))
+    what = read_kinds(flags.pop("kinds")) or DEFAULT_KINDS
+    order = ExamSpec(out=out, benchmark=benchmark, split=split, plan=plan, what=what, **read_hearing(flags))
     return order, runs
 
 

@@ -1,158 +1,104 @@
 """`medthink judge`: the reasoning, the discussions and the findings of a run, judged by models."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from medthink.cli.flags import FiniteFloat, batch_option, no_wait_option, read_batch, say_jobs
+from medthink.cli.flags import (
+    PATH,
+    Decorated,
+    Flag,
+    ListOption,
+    condition_flag,
+    data_flag,
+    json_flag,
+    judges_flag,
+    put,
+    read_terms,
+    read_transport,
+    repeats_flag,
+    say_jobs,
+    sending_flags,
+)
 from medthink.cli.output import console, print_json, print_line, print_table
 from medthink.core.errors import Declined, OutsideError, PartlyFailed, UsageError
 from medthink.core.numbers import count_of
-from medthink.models.request import Effort
 
 if TYPE_CHECKING:
     from medthink.judge.judged import JudgedRun, JudgedScores
     from medthink.judge.scores import Coverage, JudgeConfigScores, ScoreCell, ScoreTable
     from medthink.judge.session import JudgeSession, JudgeSpec
-    from medthink.models.transport import Transport
     from medthink.report.judged_tables import JudgeRow
 
-Decorated = Callable[..., Any]
-
-judges_flag = click.option(
-    "--judge",
-    "judges",
-    multiple=True,
-    required=True,
-    metavar="SPEC",
-    help="Who judges: a model, as in medthink run, or baseline/rules; may be repeated.",
-)
-_SIGHT = (
-    click.option("--images", is_flag=True, help="Show the judge the images too."),
-    click.option(
-        "--show",
-        metavar="LIST",
+kinds_flag = Flag(
+    "--kinds", cls=ListOption, metavar="KIND,…",
+    help="Kinds of judging; by default those of the run's task, in an exam steps, omissions and preference.",
+)  # fmt: skip
+_HEARING = (
+    Flag("--with-images", is_flag=True, help="Show the judge the images too."),
+    Flag(
+        "--evidence", cls=ListOption, metavar="PART,…",
         help="What the judge sees; any of: history, options, captions, findings, discussion, diagnosis; default: all.",
     ),
-)
-_ASKING = (
-    click.option("--effort", type=click.Choice(get_args(Effort)), help="Reasoning effort of the judge."),
-    click.option("--temperature", type=FiniteFloat(0), metavar="T", help="Sampling temperature."),
-    click.option("--max-tokens", type=click.IntRange(1), metavar="N", help="Maximum tokens per reply."),
-    click.option("--no-schema", is_flag=True, help="Ask for JSON in the prompt only, for servers that do not support "
-    "JSON schemas."),
-    click.option("--base-url", "base_urls", multiple=True, metavar="URL", help="Address of the judge's server."),
-    click.option("--concurrency", type=click.IntRange(1), default=16, show_default=True, help="Concurrent calls."),
-    click.option(
-        "--timeout", type=FiniteFloat(1), default=600.0, show_default=True, help="Seconds to wait for one reply."
-    ),
-    click.option(
-        "--patience", type=FiniteFloat(0), metavar="S", default=600.0, show_default=True,
-        help="How many seconds to wait for a server that is down or a provider that asks us to slow down.",
-    ),
-    batch_option,
-    no_wait_option,
-    click.option("--no-preflight", is_flag=True, help="Skip the check of server, model and key before the first call."),
-    click.option("--max-usd", type=FiniteFloat(0), metavar="USD", help="Stop before judging costs more than this."),
-    click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop after this many calls."),
-    click.option("--prices", type=click.Path(path_type=Path), metavar="FILE", help="Your own prices (TOML)."),
+    *map(condition_flag, ("effort", "temperature", "max_tokens", "use_schema")),
 )  # fmt: skip
 
 
-def sight_flags(command: Decorated) -> Decorated:
-    """Add the flags that say what a judge sees."""
-    return _add(_SIGHT, command)
+def hearing_flags(command: Decorated) -> Decorated:
+    """Add the flags that say what a judge sees and how it is asked."""
+    return put(_HEARING, command)
 
 
-def asking_flags(command: Decorated) -> Decorated:
-    """Add the flags that say how a judge is asked, and the limits."""
-    return _add(_ASKING, command)
-
-
-def _add(options: tuple[Callable[[Decorated], Decorated], ...], command: Decorated) -> Decorated:
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-def read_terms(flags: dict[str, Any]) -> dict[str, Any]:
-    """The fields of `JudgeTerms`, taken out of the flags."""
+def read_hearing(flags: dict[str, Any]) -> dict[str, Any]:
+    """The fields of `AskingSettings`, taken out of the flags."""
     from medthink.judge.judgement import DEFAULT_SIGHT, SIGHTS, parse_sight
 
-    show, with_images = flags.pop("show"), flags.pop("images")
-    seen = {*(DEFAULT_SIGHT if show is None else parse_sight(show)), *(["images"] if with_images else [])}
-    same = ("judges", "effort", "temperature", "max_tokens", "base_urls", "max_usd", "max_calls", "prices")
+    evidence, with_images = flags.pop("evidence"), flags.pop("with_images")
+    seen = {*(parse_sight(",".join(evidence)) if evidence else DEFAULT_SIGHT), *(["images"] if with_images else [])}
+    schema = flags.pop("schema")
     return {
         "sees": tuple(name for name in SIGHTS if name in seen),
-        "use_schema": not flags.pop("no_schema"),
-        "preflight": not flags.pop("no_preflight"),
-        **read_batch(flags),
-        **{name: flags.pop(name) for name in same},
+        "use_schema": schema is None or schema,
+        **read_terms(flags),
+        **{name: flags.pop(name) for name in ("judges", "effort", "temperature", "max_tokens")},
     }
 
 
-def read_kinds(text: str | None) -> tuple[str, ...] | None:
+def read_kinds(words: Sequence[str]) -> tuple[str, ...] | None:
     """The kinds of judging named, or None where none are; UsageError for others."""
 
     from medthink.judge.kinds import KINDS
 
-    if text is None:
-        return None
-    words = text.replace(",", " ").split()
-    unknown = [word for word in words if word not in KINDS]
-    if unknown or not words:
-        raise UsageError(f"cannot judge {', '.join(unknown) or 'nothing'}", remedy=f"known: {', '.join(KINDS)}")
-    return tuple(dict.fromkeys(words))
-
-
-def read_transport(flags: dict[str, Any]) -> "Transport":
-    """The transport that the flags ask for, taken out of them."""
-    from medthink.models.limits import Backoff, RateLimits
-    from medthink.models.transport import Transport
-
-    return Transport(
-        pace=RateLimits(concurrency=flags.pop("concurrency")),
-        backoff=Backoff(patience_s=flags.pop("patience")),
-        timeout_s=flags.pop("timeout"),
-    )
+    if unknown := [word for word in words if word not in KINDS]:
+        raise UsageError(f"cannot judge {', '.join(unknown)}", remedy=f"known: {', '.join(KINDS)}")
+    return tuple(dict.fromkeys(words)) or None
 
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path))
 @judges_flag
-@click.option("--what", metavar="LIST", help="Kinds of judging, separated by commas; default: those of the task.")
+@kinds_flag
 @click.option(
-    "--against",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="RUN",
+    "--against", cls=ListOption, type=PATH, metavar="RUN",
     help="Also judge which discussion is better, this run's or RUN's; may be repeated.",
-)
-@sight_flags
+)  # fmt: skip
+@repeats_flag
 @click.option(
-    "--repeat",
-    "repeats",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="How many times to ask every judge.",
-)
-@click.option(
-    "--splitter",
-    metavar="SPEC",
+    "--segmenter", metavar="SPEC",
     help="Who cuts rationales into steps: a model (by default the first judge), or `sentences`.",
-)
+)  # fmt: skip
 @click.option(
     "--retry-unjudged",
     is_flag=True,
     help="Ask again about everything left unjudged, for example because a reply could not be read.",
 )
 @click.option("--allow-self", is_flag=True, help="Allow a model to judge its own run.")
-@click.option("--data", "benchmark", type=click.Path(path_type=Path), help="The benchmark, if it has moved.")
-@asking_flags
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@data_flag
+@hearing_flags
+@sending_flags
+@json_flag
 def judge(as_json: bool, **flags: Any) -> None:
     """Judge the steps, discussions or findings of RUN.
 
@@ -161,7 +107,7 @@ def judge(as_json: bool, **flags: Any) -> None:
 
     \b
     Example: medthink judge runs/retrieval --judge baseline/rules
-    Example: medthink judge runs/qwen --judge openai/gpt-5.2 --judge google/gemini-3-pro --images --repeat 2
+    Example: medthink judge runs/qwen --judge openai/gpt-5.2 --judge google/gemini-3-pro --with-images --repeats 2
     """
     from medthink.cli.output import follow
     from medthink.judge.asking import BATCHES
@@ -223,7 +169,8 @@ def _show(session: "JudgeSession", order: "JudgeSpec", *, as_json: bool) -> None
 def _read_order(flags: dict[str, Any]) -> "JudgeSpec":
     from medthink.judge.session import JudgeSpec
 
-    return JudgeSpec(what=read_kinds(flags.pop("what")), **read_terms(flags), **flags)
+    kinds, data, segmenter = read_kinds(flags.pop("kinds")), flags.pop("data"), flags.pop("segmenter")
+    return JudgeSpec(what=kinds, benchmark=data, splitter=segmenter, **read_hearing(flags), **flags)
 
 
 def show_scores(scores: "JudgedScores", run: "JudgedRun") -> None:

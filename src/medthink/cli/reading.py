@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from medthink.cli.command import LazyGroup
-from medthink.cli.flags import FiniteFloat
+from medthink.cli.flags import (
+    FiniteFloat,
+    count_flag,
+    data_flag,
+    form_flag,
+    json_flag,
+    key_flag,
+    out_file,
+    out_folder,
+    readers_flag,
+    seed_flag,
+    split_flag,
+)
 from medthink.cli.output import print_json, print_line
 from medthink.core.errors import Declined
 
@@ -29,48 +41,34 @@ def reading() -> None:
     """Give texts to radiologists to read blind: lists to fill in, training with known answers, labels in a table.
 
     \b
-    Example: medthink reading lists runs/retrieval --readers anna,ben --out reading/
+    Example: medthink reading lists runs/retrieval --readers anna,ben -o reading/
     """
 
 
 @click.command(name="lists")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--readers", required=True, metavar="NAME,NAME…", help="The readers; each gets a list.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="The folder to write to.")
+@readers_flag
+@out_folder
 @click.option(
-    "--per-sheet", type=click.IntRange(1), default=2, show_default=True, help="How many readers read each sheet."
-)
+    "--readers-per-sheet", type=click.IntRange(1), metavar="N", default=2, show_default=True,
+    help="How many readers read each sheet.",
+)  # fmt: skip
+@count_flag("sheets to draw at random; a sheet is one text about one case.  [default: all]")
 @click.option(
-    "--sheets",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Draw only N sheets at random; a sheet is one text about one case.",
-)
-@click.option(
-    "--again",
-    type=FiniteFloat(0, 1),
-    default=0.1,
-    show_default=True,
+    "--repeat-share", type=FiniteFloat(0, 1), metavar="SHARE", default=0.1, show_default=True,
     help="Share of sheets that each reader is given twice.",
-)
+)  # fmt: skip
 @click.option(
-    "--planted",
-    type=FiniteFloat(0, 1),
-    default=0.05,
-    show_default=True,
+    "--check-share", type=FiniteFloat(0, 1), metavar="SHARE", default=0.05, show_default=True,
     help="Share of sheets with a planted statement whose truth is known.",
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["csv", "xlsx", "jsonl"]),
-    default="csv",
-    show_default=True,
-    help="What to write.",
-)
-@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, if it has moved.")
-def reading_lists(runs: tuple[Path, ...], readers: str, out: Path, form: str, data: Path | None, **flags: Any) -> None:
+)  # fmt: skip
+@seed_flag
+@form_flag
+@data_flag
+@json_flag
+def reading_lists(
+    runs: tuple[Path, ...], readers: tuple[str, ...], out: Path, form: str, data: Path | None, **flags: Any
+) -> None:
     """Make blinded reading lists from the judged texts of RUNS.
 
     Each reader gets a list to fill in, a table of the cases and their images, all under codes, and how-to-read.txt.
@@ -78,32 +76,34 @@ def reading_lists(runs: tuple[Path, ...], readers: str, out: Path, form: str, da
     judged before: that cuts their texts into units.
 
     \b
-    Example: medthink reading lists runs/retrieval --readers anna,ben --sheets 50 --seed 7 --out reading/
+    Example: medthink reading lists runs/retrieval --readers anna,ben --count 50 --seed 7 -o reading/
     """
     from medthink.readers.assignment import ReadingPlan, sheets_of_run
     from medthink.readers.lists import key_path, write_lists
 
     plan = ReadingPlan(
-        readers=tuple(readers.replace(",", " ").split()),
-        per_sheet=flags["per_sheet"],
-        sheets=flags["sheets"],
-        again_share=flags["again"],
-        planted_share=flags["planted"],
+        readers=readers,
+        per_sheet=flags["readers_per_sheet"],
+        sheets=flags["count"],
+        again_share=flags["repeat_share"],
+        planted_share=flags["check_share"],
         seed=flags["seed"],
     )
     key = write_lists(out, [sheet for run in runs for sheet in sheets_of_run(run, data)], plan, form=form)
     planted = sum(code.planted is not None for code in key.codes.values())
     again = sum(code.is_again for code in key.codes.values())
+    if flags["as_json"]:
+        told = {"folder": str(out), "key": str(key_path(out)), "readers": plan.readers, "rows": len(key.codes)}
+        print_json(told | {"second": again, "planted": planted})
+        return
     print_line(f"{out}: {len(key.codes)} rows for {len(plan.readers)} readers ({again} second, {planted} planted)")
     print_line(f"{key_path(out)} maps the codes to runs and cases: do not give it to the readers")
 
 
 @click.command(name="mark")
 @click.argument("tables", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--key", required=True, type=click.Path(path_type=Path), metavar="FILE", help="The key (FOLDER-key.json)."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@key_flag.but(required=True)
+@json_flag
 def reading_mark(tables: tuple[Path, ...], key: Path, as_json: bool) -> None:
     """Mark training lists, and write each reader's feedback.
 
@@ -146,18 +146,16 @@ def _show(marked: "MarkedReader") -> None:
 
 @click.command(name="training")
 @click.argument("source", type=click.Path(path_type=Path), metavar="DATA|RUN|EXAM")
-@click.option("--readers", required=True, metavar="NAME,NAME…", help="Who is to be trained; each gets a list.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="FOLDER", help="The folder to write to.")
-@click.option("--items", type=click.IntRange(2), default=10, show_default=True, metavar="N", help="Sentences to judge.")
-@click.option("--split", help="The split whose cases are used; default: train, if there is one.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
-@click.option(
-    "--format", "form", type=click.Choice(["csv", "xlsx", "jsonl"]), default="csv", show_default=True,
-    help="What to write.",
-)  # fmt: skip
-@click.option("--data", type=click.Path(path_type=Path), help="Of a RUN: its benchmark, if it has moved.")
+@readers_flag
+@out_folder
+@count_flag("sentences to judge", type=click.IntRange(2), default=10, show_default=True)
+@split_flag.but(default=None, show_default="train, if there is one")
+@seed_flag
+@form_flag
+@data_flag
+@json_flag
 def reading_training(
-    source: Path, readers: str, out: Path, items: int, split: str | None, seed: int, form: str, data: Path | None
+    source: Path, readers: tuple[str, ...], out: Path, data: Path | None, as_json: bool, **flags: Any
 ) -> None:
     """Make training lists with known answers.
 
@@ -166,16 +164,20 @@ def reading_training(
     The answers are in FOLDER-key.json, next to the folder: keep it from the readers until then.
 
     \b
-    Example: medthink reading training bench/ --readers anna,ben --out training/ --format xlsx
+    Example: medthink reading training bench/ --readers anna,ben -o training/ --format xlsx
     """
     from medthink.readers.assignment import ReadingPlan
     from medthink.readers.lists import key_path
     from medthink.readers.training import draw_training, training_sheets, write_training
 
-    plan = ReadingPlan(readers=tuple(readers.replace(",", " ").split()), per_sheet=1)
-    sheets, cases = training_sheets(source, split, seed, data)
-    training = draw_training(sheets, items=items, seed=seed)
-    write_training(out, training, cases, readers=plan.readers, seed=seed, form=form)
+    plan, seed = ReadingPlan(readers=readers, per_sheet=1), flags["seed"]
+    sheets, cases = training_sheets(source, flags["split"], seed, data)
+    training = draw_training(sheets, items=flags["count"], seed=seed)
+    write_training(out, training, cases, readers=plan.readers, seed=seed, form=flags["form"])
+    if as_json:
+        told = {"folder": str(out), "key": str(key_path(out)), "readers": plan.readers}
+        print_json(told | {"sentences": len(training.items)})
+        return
     print_line(f"{out}: {len(training.items)} sentences for each of {len(plan.readers)} readers")
     print_line(f"{key_path(out)} holds the answers: do not give it to the readers before their lists are marked")
 
@@ -206,18 +208,15 @@ def show_unused_rows(problems: "Iterable[UnusedRow]") -> None:
 @click.command(name="export")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("tables", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--key", type=click.Path(path_type=Path), metavar="FILE", help="The key of blinded reading lists (FOLDER-key.json)."
-)
-@click.option(
-    "-o", "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="A .csv, .xlsx or .jsonl file."
-)
-def reading_export(run: Path, tables: tuple[Path, ...], key: Path | None, out: Path) -> None:
+@key_flag
+@out_file
+@json_flag
+def reading_export(run: Path, tables: tuple[Path, ...], key: Path | None, out: Path, as_json: bool) -> None:
     """Write the readers' labels of the steps of RUN in the published form.
 
-    One row for each reader and case, with `stepN`, `human_factualN`, `human_criticalN` and `human_error_typesN`. It is
-    coarser than the lists: unverifiable becomes an empty cell, decisive and contributory become critical. Every row of
-    TABLES that cannot be used is listed.
+    FILE is .csv, .xlsx or .jsonl. One row for each reader and case, with `stepN`, `human_factualN`, `human_criticalN`
+    and `human_error_typesN`. It is coarser than the lists: unverifiable becomes an empty cell, decisive and
+    contributory become critical. Every row of TABLES that cannot be used is listed.
 
     \b
     Example: medthink reading export runs/qwen reading/anna.csv reading/ben.csv --key reading-key.json -o steps.csv
@@ -237,7 +236,10 @@ def reading_export(run: Path, tables: tuple[Path, ...], key: Path | None, out: P
         raise UsageError("no step is labelled in the tables: there is nothing to write", remedy="fill in some rows")
     show_unused_rows(imported.problems)
     write_table(out, table.columns, table.rows, LAYOUT)
-    print_line(f"{out}: {len(table.rows)} rows")
+    if as_json:
+        print_json({"file": str(out), "rows": len(table.rows), "left_out": table.left_out})
+    else:
+        print_line(f"{out}: {len(table.rows)} rows")
     if table.left_out:
         print_line(
             f"{table.left_out} labels are not about steps and were left out: the published form has no column for them",

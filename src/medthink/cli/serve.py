@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from medthink.cli.flags import open_store, store_flag
+from medthink.cli.flags import (
+    PATH,
+    ListOption,
+    browser_flag,
+    data_flag,
+    open_store,
+    port_flag,
+    split_flag,
+    store_flag,
+)
 from medthink.cli.output import print_line
 from medthink.cli.workers import WorkerProcesses, follow_parent
 from medthink.core.errors import UsageError
@@ -54,41 +63,35 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
 class Listening(msgspec.Struct, frozen=True, kw_only=True):
     """Where and by how many processes requests are answered; `fd` is a socket that the parent has opened."""
 
-    bind: str = LOOPBACK
+    host: str = LOOPBACK
     port: int | None = None
-    workers: int = 1
-    processes: int = 1
-    no_open: bool = False
+    scoring_workers: int = 1
+    web_workers: int = 1
+    browser: bool = True
     fd: int | None = None
 
 
 @click.command()
 @store_flag
+@data_flag.but(help="The benchmark to read cases from and take submissions for.")
+@split_flag
 @click.option(
-    "--data", type=click.Path(path_type=Path), help="The benchmark to read cases from and take submissions for."
-)
-@click.option(
-    "--split", default="test", show_default=True, help="The split to read cases from and take submissions for."
-)
-@click.option(
-    "--runs", type=click.Path(path_type=Path), multiple=True, help="Runs that readers may judge; may be repeated."
-)
-@click.option(
-    "--review", type=click.Path(path_type=Path), metavar="WORK", help="A work folder of medthink curate to review."
-)
-@click.option("--settings", type=click.Path(path_type=Path), metavar="TOML", help="Sign-up, quotas, public address.")
+    "--runs", cls=ListOption, type=PATH, metavar="RUN", help="Runs that readers may judge; may be repeated.",
+)  # fmt: skip
+@click.option("--review", type=PATH, metavar="WORK", help="A work folder of medthink curate to review.")
+@click.option("--settings", type=PATH, metavar="FILE", help="Sign-up, quotas, public address (TOML).")
 @click.option("--demo", "is_demo", is_flag=True, help="Make and show phantoms, runs and a board in ./demo-board.")
-@click.option("--bind", default=LOOPBACK, show_default=True, metavar="ADDRESS", help="The address to listen on.")
-@click.option("--port", type=click.IntRange(1, 65535), help="The port to open.  [default: the first free from 7350]")
+@click.option("--host", default=LOOPBACK, show_default=True, metavar="ADDRESS", help="The address to listen on.")
+@port_flag
 @click.option(
-    "--workers",
-    default=1,
-    show_default=True,
-    type=click.IntRange(0, 64),
+    "--scoring-workers", default=1, show_default=True, type=click.IntRange(0, 64), metavar="N",
     help="Worker processes that check and score submissions.",
-)
-@click.option("--processes", default=1, show_default=True, type=click.IntRange(1, 64), help="Web server processes.")
-@click.option("--no-open", is_flag=True, help="Do not open the browser.")
+)  # fmt: skip
+@click.option(
+    "--web-workers", default=1, show_default=True, type=click.IntRange(1, 64), metavar="N",
+    help="Web server processes.",
+)  # fmt: skip
+@browser_flag
 @click.option("--fd", type=int, hidden=True, help="Listen on this inherited socket (used internally).")
 def serve(is_demo: bool, **flags: Any) -> None:
     """Serve a leaderboard with accounts; with --data also submissions, and the cases to read blind.
@@ -115,7 +118,7 @@ def serve(is_demo: bool, **flags: Any) -> None:
         served = _fill_demo(served)
     served.refuse_missing()
     with open_store(served.store, creates=True) as store:
-        if listening.bind != LOOPBACK:
+        if listening.host != LOOPBACK:
             _refuse_open_house(store, settings)
         _serve(store, served, settings, listening, is_demo=is_demo)
 
@@ -132,16 +135,18 @@ def _serve(store: "Store", served: Served, settings: "ServeSettings", listening:
         opened = socket.socket(fileno=listening.fd)
         answer_requests(_application(app, opened), opened, settings.trusted_proxies)
         return
-    opened = open_port(listening.port, listening.bind)
+    opened = open_port(listening.port, listening.host)
     application = _application(app, opened)
     address = f"{settings.public_url or f'http://{LOOPBACK}:{opened.getsockname()[1]}'}/"
     print_line(f"Leaderboard at {address}  (press Ctrl+C to stop)")
     if is_demo:
         _fill_people(store, served, address)
-    if not listening.no_open:
+    if listening.browser:
         click.launch(address)
-    crew = [["board", "worker", "--with-parent", *served.store_flags()]] * (listening.workers if served.data else 0)
-    crew += [["serve", "--fd", str(opened.fileno()), *served.flags()]] * (listening.processes - 1)
+    crew = [["board", "worker", "--with-parent", *served.store_flags()]] * (
+        listening.scoring_workers if served.data else 0
+    )
+    crew += [["serve", "--fd", str(opened.fileno()), *served.flags()]] * (listening.web_workers - 1)
     with WorkerProcesses(crew, inherited=[opened.fileno()]).at_work():
         answer_requests(application, opened, settings.trusted_proxies)
 
@@ -178,7 +183,7 @@ def _refuse_open_house(store: "Store", settings: "ServeSettings") -> None:
     if not has_maintainer(store):
         raise UsageError(
             "this board has no maintainer, so it is only served to this machine",
-            remedy="medthink accounts add NAME --role maintainer, or leave out --bind",
+            remedy="medthink accounts add NAME --role maintainer, or leave out --host",
         )
     if not settings.public_url:
         raise UsageError(
@@ -192,11 +197,11 @@ def _refuse_open_house(store: "Store", settings: "ServeSettings") -> None:
 
 
 @click.command()
-@click.argument("places", nargs=-1, metavar="[RUN or FOLDER]…", type=click.Path(path_type=Path))
-@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, if it has moved.")
-@click.option("--port", type=click.IntRange(1, 65535), help="The port to open.  [default: the first free from 7350]")
-@click.option("--no-open", is_flag=True, help="Do not open the browser.")
-def view(places: tuple[Path, ...], data: Path | None, port: int | None, no_open: bool) -> None:
+@click.argument("places", nargs=-1, metavar="[RUN or FOLDER]…", type=PATH)
+@data_flag
+@port_flag
+@browser_flag
+def view(places: tuple[Path, ...], data: Path | None, port: int | None, browser: bool) -> None:
     """Show runs and their cases in the browser, while they run and afterwards.
 
     Shows every RUN, and every run below a FOLDER (default: the current folder). Nothing is written to a run and nothing
@@ -231,7 +236,7 @@ def view(places: tuple[Path, ...], data: Path | None, port: int | None, no_open:
     number = opened.getsockname()[1]
     address = f"http://{LOOPBACK}:{number}/"
     print_line(f"{count_of(found, 'run')} at {address}  (press Ctrl+C to stop)")
-    if not no_open:
+    if browser:
         click.launch(address)
     try:
         serve(view_application(viewer, hosts=sorted(loopback_hosts(number))), opened)

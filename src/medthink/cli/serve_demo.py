@@ -212,7 +212,7 @@ def fill_demo(folder: Path, cases: int = CASES) -> tuple[Path, Path]:
     """The store and the benchmark of the demo, made in a folder if missing; needs no key and no network."""
     bench, store = folder / "phantoms", folder / "board.sqlite"
     if not bench.exists():
-        _take("Drawing phantoms", ["data", "synth", str(bench), "--cases", str(cases)])
+        _take("Drawing phantoms", ["data", "synth", "-o", str(bench), "--count", str(cases)])
     for name, task in _BASELINES.items():
         run = folder / "runs" / name
         if not run.exists():
@@ -222,7 +222,7 @@ def fill_demo(folder: Path, cases: int = CASES) -> tuple[Path, Path]:
             _take(f"Adding {name} to the board", ["board", "add", str(run), "--data", str(bench), *team])
     read = folder / "runs" / "retrieval"
     if not (read / "units.jsonl").exists():
-        kinds = ["--what", "steps,omissions", "--splitter", "sentences"]
+        kinds = ["--kinds", "steps,omissions", "--segmenter", "sentences"]
         _take("Cutting texts into units for readers", ["judge", str(read), "--judge", "baseline/rules", *kinds])
     return store, bench
 

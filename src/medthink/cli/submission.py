@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from medthink.cli.command import LazyGroup
+from medthink.cli.flags import PATH, data_flag, json_flag, out_file, revision_flag, split_flag
 from medthink.cli.output import print_json, print_line
 from medthink.core.errors import Declined
 
@@ -34,10 +35,10 @@ _MOST_SHOWN = 100
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("--data", required=True, type=click.Path(path_type=Path), help="The benchmark it is about.")
-@click.option("--split", default="test", show_default=True, help="The split it is about.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.argument("file", type=PATH)
+@data_flag.but(required=True)
+@split_flag
+@json_flag
 def submission_check(file: Path, data: Path, split: str, as_json: bool) -> None:
     """Check FILE against the benchmark: every problem by line and field. Exit code 1 if there is one.
 
@@ -86,14 +87,14 @@ def _plain(checked: "CheckedFile") -> dict[str, object]:
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path))
-@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="The YAML to write.")
-@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, if it has moved.")
-@click.option("--dataset", default=None, metavar="ID", help="The benchmark's name on the hub.")
-@click.option("--revision", metavar="HASH", help="Its revision on the hub.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.argument("run", type=PATH)
+@out_file
+@data_flag
+@click.option("--hub-id", metavar="ID", help="The benchmark's name on the hub.")
+@revision_flag
+@json_flag
 def submission_hub(
-    run: Path, out: Path, data: Path | None, dataset: str | None, revision: str | None, as_json: bool
+    run: Path, out: Path, data: Path | None, hub_id: str | None, revision: str | None, as_json: bool
 ) -> None:  # fmt: skip
     """Write RUN's accuracy as an .eval_results YAML file and print how to upload it.
 
@@ -105,7 +106,7 @@ def submission_hub(
     from medthink.scoring.score import score_run
 
     scores = score_run(run, data)
-    write_hub_results(scores, out, dataset=dataset or DATASET, date=now_utc()[:10], revision=revision)
+    write_hub_results(scores, out, dataset=hub_id or DATASET, date=now_utc()[:10], revision=revision)
     upload = f"hf upload USER/MODEL {out} .eval_results/{out.name}"
     if as_json:
         print_json({"file": str(out), "upload": upload})
@@ -114,10 +115,10 @@ def submission_hub(
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path))
-@click.option("-o", "--out", required=True, type=click.Path(path_type=Path), metavar="FILE", help="The file to write.")
-@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, if it has moved.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.argument("run", type=PATH)
+@out_file
+@data_flag
+@json_flag
 def submission_pack(run: Path, out: Path, data: Path | None, as_json: bool) -> None:
     """Write RUN as a submission with the traces that let a maintainer check it.
 
@@ -136,10 +137,10 @@ def submission_pack(run: Path, out: Path, data: Path | None, as_json: bool) -> N
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("--data", required=True, type=click.Path(path_type=Path), help="The benchmark it is about.")
-@click.option("--split", default="test", show_default=True, help="The split it is about.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.argument("file", type=PATH)
+@data_flag.but(required=True)
+@split_flag
+@json_flag
 def submission_score(file: Path, data: Path, split: str, as_json: bool) -> None:
     """Check and score FILE as the leaderboard would. Exit code 1 if it has a problem.
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from medthink.cli.flags import open_store, store_flag
+from medthink.cli.flags import data_flag, open_store, split_flag, store_flag
 from medthink.cli.output import print_line
 
 _LOOK_S = 0.5
@@ -80,8 +80,8 @@ OVERDUE_EXIT = 75
 
 
 @click.command()
-@click.option("--data", required=True, type=click.Path(path_type=Path, exists=True), help="The benchmark's files.")
-@click.option("--split", default="test", show_default=True, help="The split the submissions are for.")
+@data_flag.but(required=True, type=click.Path(path_type=Path, exists=True))
+@split_flag
 @click.option("--once", is_flag=True, help="Process what is waiting, then exit.")
 @click.option("--with-parent", is_flag=True, hidden=True, help="Exit when standard input is closed.")
 @store_flag

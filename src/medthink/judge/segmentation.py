@@ -203,7 +203,7 @@ class Segmenter:
         if self._splitter not in self._hearings:
             raise UsageError(
                 f"the run's steps were segmented by {self._splitter}, and some texts are not cut yet",
-                remedy=f"add --splitter {self._splitter}",
+                remedy=f"add --segmenter {self._splitter}",
             )
         return self._hearings[self._splitter]
 
@@ -216,7 +216,7 @@ def _choose(kept: Mapping[UnitKey, UnitSet], asked: str | None, default: str) ->
     if before and wanted is not None and wanted not in before:
         raise UsageError(
             f"the run's steps were segmented by {', '.join(sorted(before))}: verdicts and labels refer to those steps",
-            remedy="omit --splitter, or judge a copy of the run",
+            remedy="omit --segmenter, or judge a copy of the run",
         )
     chosen = wanted or (min(before) if before else default)
     return SENTENCES if chosen == RULES else chosen

@@ -264,7 +264,7 @@ def open_others(order: JudgeSpec, manifest: Manifest, whats: tuple[str, ...]) ->
     """The runs to compare with: on the same benchmark, and not by a judge's own model."""
     pairwise = [what for what in whats if KINDS[what].is_pairwise]
     if bool(pairwise) != bool(order.against):
-        raise UsageError("a preference needs two runs", remedy="give --what preference and --against RUN together")
+        raise UsageError("a preference needs two runs", remedy="give --kinds preference and --against RUN together")
     others = tuple(Run.open(path) for path in order.against)
     for other in others:
         refuse_self(order, other.manifest)
@@ -285,7 +285,7 @@ def _refuse_swapped(manifest: Manifest) -> None:
 def _nothing_to_judge(whats: tuple[str, ...]) -> UsageError:
     return UsageError(
         f"the run has no {' or '.join(whats)} to judge" if whats else "this task produces nothing to judge",
-        remedy=f"choose with --what what its task produces: {', '.join(KINDS)}",
+        remedy=f"choose with --kinds what its task produces: {', '.join(KINDS)}",
     )
 
 

@@ -201,7 +201,7 @@ class HttpModel:
         return ModelError(
             "unreachable",
             f"{where}: no reply for {down_s:.0f} s",
-            remedy="start the server, then run the same command again; --patience sets how long to wait",
+            remedy="start the server, then run the same command again; --max-wait sets how long to wait",
         )
 
     def _contact(self) -> ServerAddress:

@@ -121,7 +121,7 @@ class ReadingPlan(msgspec.Struct, frozen=True, kw_only=True):
         if not 1 <= self.per_sheet <= len(self.readers):
             raise UsageError(
                 f"there are {len(self.readers)} readers, so a sheet cannot go to {self.per_sheet} of them",
-                remedy="change --per-sheet",
+                remedy="change --readers-per-sheet",
             )
 
 

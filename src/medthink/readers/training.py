@@ -259,7 +259,7 @@ def training_sheets(
     By default the train split is used if there is one: a reader trained on a case would recognise it in the study.
     """
     if (source / EXAM_FILE).is_file():
-        _, sheets, cases = open_exam(source)
+        _, sheets, cases = open_exam(source, data)
         return sheets, cases
     place = Run.open(source).benchmark_path(data) if (source / "run.json").is_file() else source
     opened = Benchmark.open(place)

@@ -187,7 +187,7 @@ def survey(benchmark: Benchmark, selection: Selection, *, task: str, condition: 
     if counter.images and absent >= counter.images:
         raise UsageError(
             f"{benchmark.path}: all {counter.images:,} images are missing",
-            remedy="run medthink data pull to fetch them",
+            remedy="run medthink data pull -o to fetch them",
         )
     return Survey(passing.finish(), digests, len(chosen), counter.calls, counter.images, absent)
 

@@ -107,7 +107,9 @@ def shards_folder(out: Path) -> Path:
 def begin_shards(out: Path, count: int) -> Shards:
     """Begin the run in so many shards, or go on with it; UsageError when it was begun with another number."""
     if (out / "run.json").exists():
-        raise UsageError(f"{out} is already complete", remedy="leave out --shards and --on to try failed cases again")
+        raise UsageError(
+            f"{out} is already complete", remedy="leave out --shards and --cluster to try failed cases again"
+        )
     file = shards_folder(out) / _SHARDS_FILE
     if not file.exists():
         begun = Shards(count=count, token=token_hex(8))

@@ -69,12 +69,12 @@ class StopWhenKnown:
     ) -> None:
         if (half_width is None) == (rival is None):
             raise UsageError(
-                "the goal of --until-known is missing", remedy="give a half-width in points, or a run to compare with"
+                "the goal of --stop-when is missing", remedy="give a half-width in points, or a run to compare with"
             )
         if rival is not None and not rival.keys() >= cases.keys():
             raise UsageError("the other run lacks cases of this one", remedy="compare with a run on the same cases")
         if claim == "such" and samples > 1 and rival is None:
-            raise UsageError("with several samples only these cases can be watched", remedy="leave out --claim such")
+            raise UsageError("with several samples only these cases can be watched", remedy="leave out --population")
         self._cases, self._samples, self._claim = cases, samples, claim
         self._half_width, self._rival = half_width, rival
         self._order = sequential_order(cases, text_fingerprint)

@@ -23,16 +23,16 @@ BY_TASK = "task"
 class ConditionField(msgspec.Struct, frozen=True):
     """One field of a condition.
 
-    `say` formats a value. `sets` is what a switch sets the field to. Other flags take a value: one of
+    `say` formats a value. `switch` is the pair of flags for true and for false. Other flags take a value: one of
     `choices`, a number from `low` to `high`, or a text that `read` turns into the value and `write` back.
-    Name, switch, choices and kind of number are those of the field in its struct; see `read_field`.
+    Name, choices and kind of number are those of the field in its struct; see `read_field`.
     """
 
     help: str
     name: str = ""
     say: Callable[[Any], str] = str
     flag: str = ""
-    sets: bool | None = None
+    switch: str = ""
     choices: tuple[str, ...] = ()
     low: int | None = None
     high: int | None = None
@@ -43,8 +43,8 @@ class ConditionField(msgspec.Struct, frozen=True):
 
     @property
     def option(self) -> str:
-        """The flag on the command line."""
-        return self.flag or "--" + self.name.replace("_", "-")
+        """The flag on the command line; of a switch, the one for true."""
+        return self.flag or self.switch.partition("/")[0] or "--" + self.name.replace("_", "-")
 
     @property
     def parameter(self) -> str:
@@ -53,7 +53,10 @@ class ConditionField(msgspec.Struct, frozen=True):
 
     def words(self, value: Any) -> list[str]:
         """The flag that gives the field this value."""
-        return [self.option] if self.sets is not None else [self.option, self.write(value)]
+        if self.switch:
+            yes, _, no = self.switch.partition("/")
+            return [yes if value else no]
+        return [self.option, self.write(value)]
 
     def refuse_out_of_range(self, value: Any) -> None:
         """Raise UsageError unless a number lies within the range; NaN does not."""
@@ -62,6 +65,11 @@ class ConditionField(msgspec.Struct, frozen=True):
         if not (value >= self.low and (self.high is None or value <= self.high)):
             allowed = f"at least {self.low}" if self.high is None else f"{self.low} to {self.high}"
             raise UsageError(f"{self.name} is {value}", remedy=f"give {allowed}")
+
+
+def _switch(name: str) -> str:
+    flag = name.replace("_", "-")
+    return f"--{flag}/--no-{flag}"
 
 
 def read_field(info: msgspec.structs.FieldInfo) -> ConditionField:
@@ -75,7 +83,7 @@ def read_field(info: msgspec.structs.FieldInfo) -> ConditionField:
         field,
         name=info.name,
         say=named(info.name.replace("_", " ")) if field.say is str else field.say,
-        sets=not info.default if kind is bool else None,
+        switch=field.switch or (_switch(info.name) if kind is bool else ""),
         choices=tuple(one for one in choices if one != BY_TASK),
         whole=kind is int,
         metavar=field.metavar or ("N" if kind is int else ""),
@@ -102,13 +110,13 @@ def write_share(share: float) -> str:
 
 
 def read_option_order(text: str) -> str | int:
-    """Read an order of options: as_is, seeded or a number."""
+    """Read an order of options: as-is, seeded or a number."""
     if text.isdecimal():
         return int(text)
-    if text in ("as_is", "seeded"):
-        return text
+    if (order := text.replace("-", "_")) in ("as_is", "seeded"):
+        return order
     raise UsageError(
-        f"--option-order: {text!r} is neither as_is, seeded nor a number", remedy="write one of these, such as 1"
+        f"--option-order: {text!r} is neither as-is, seeded nor a number", remedy="write one of these, such as 1"
     )
 
 
@@ -161,20 +169,22 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         ),
     ] = "first"
     image_order: Annotated[
-        ImageOrder, ConditionField("The order in which they are shown. [default: as_is]")
+        ImageOrder, ConditionField("The order in which they are shown.  [default: as-is]")
     ] = "as_is"  # fmt: skip
     swap_images: Annotated[bool, ConditionField(
         "Show another case's images, to test whether the model looks at them.",
         say=either("swapped images", "own images"),
     )] = False  # fmt: skip
     show_history: Annotated[bool, ConditionField(
-        "Do not show the clinical history.", say=either("history", "no history"), flag="--hide-history"
+        "Show the clinical history.  [default: yes]", say=either("history", "no history"),
+        switch="--show-history/--hide-history",
     )] = True  # fmt: skip
     show_options: Annotated[bool, ConditionField(
-        "Do not show the options: free-text diagnosis.", say=either("options", "no options"), flag="--hide-options"
+        "Show the options; without them the diagnosis is free text.  [default: yes]",
+        say=either("options", "no options"), switch="--show-options/--hide-options",
     )] = True  # fmt: skip
     option_order: Annotated[OptionOrder, ConditionField(
-        "as_is, seeded, or a number k: rotate by k letters.  [default: as_is]",
+        "as-is, seeded, or a number k: rotate by k letters.  [default: as-is]",
         say=say_option_order, metavar="ORDER", read=read_option_order,
     )] = "as_is"  # fmt: skip
     findings: Annotated[CueSource, ConditionField(
@@ -192,8 +202,8 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         say=named("prompts"), metavar="NAME",
     )] = "default"  # fmt: skip
     use_schema: Annotated[bool, ConditionField(
-        "Ask for JSON in the prompt only, for servers that do not support JSON schemas.",
-        say=either("schema", "no schema"), flag="--no-schema",
+        "Send the schema of the reply; without it JSON is asked for in the prompt only, for servers that do not "
+        "support JSON schemas.  [default: yes]", say=either("schema", "no schema"), switch="--schema/--no-schema",
     )] = True  # fmt: skip
     image_max_side: Annotated[int | None, ConditionField(
         "Shrink images to this longest side.", say=named("side ≤"), flag="--max-side", metavar="PX", low=1
@@ -208,7 +218,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     max_tokens: Annotated[int | None, ConditionField("Maximum tokens per reply.", low=1)] = None
     samples: Annotated[int, ConditionField("Answers per case.  [default: 1]", low=1)] = 1
     seed: Annotated[int, ConditionField(
-        "Seed for random choices: images, options, swapped images. [default: 0]", low=0, high=LARGEST_SEED
+        "Seed of every random choice.  [default: 0]", low=0, high=LARGEST_SEED
     )] = 0  # fmt: skip
     model_seed: Annotated[int | None, ConditionField(
         "Seed sent to the model; sample k is sent N + k.", low=0, high=LARGEST_SEED

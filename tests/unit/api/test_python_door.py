@@ -84,7 +84,7 @@ def test_a_run_is_judged_from_python_as_from_the_shell(tmp_path: Path, capsys: p
     (seat,) = judged["steps"]
     assert "baseline/rules" in repr(seat)
     before = (run / "judgements.jsonl").read_bytes()
-    assert run_command(["judge", str(run), "--judge", "baseline/rules", "--splitter", "sentences", "--json"]) == 0
+    assert run_command(["judge", str(run), "--judge", "baseline/rules", "--segmenter", "sentences", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["calls_made_now"] == 0
     assert (run / "judgements.jsonl").read_bytes() == before
 

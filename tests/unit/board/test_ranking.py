@@ -149,12 +149,12 @@ def test_the_commands_pack_check_add_list_withdraw_back_up_and_restore(bench, tm
     call(submission, "hub", tmp_path / "run", "-o", tmp_path / "r.yaml")
     assert "task_id: test" in (tmp_path / "r.yaml").read_text()
     place = ("--store", tmp_path / "b.sqlite")
-    file = ("--model", "ours", "--team", "us", "--data", bench, "--json")
+    file = ("--model-name", "ours", "--team", "us", "--data", bench, "--json")
     token = json.loads(call(board_group, "add", tmp_path / "s.jsonl", *file, *place))["token"]
     call(board_group, "add", tmp_path / "longest", "--team", "them", "--data", bench, *place)
     assert "them" in call(board_group, "list", "--published", *place)
-    call(board_group, "withdraw", token, "--why", "a mistake", *place)
-    call(board_group, "backup", tmp_path / "b.zip", *place)
+    call(board_group, "withdraw", token, "--reason", "a mistake", *place)
+    call(board_group, "backup", "-o", tmp_path / "b.zip", *place)
     call(board_group, "restore", tmp_path / "b.zip", "--store", tmp_path / "c.sqlite")
     listed = json.loads(call(board_group, "list", "--store", tmp_path / "c.sqlite", "--json"))
     assert [row["submission"]["detail"] for row in listed["withdrawn"]] == ["a mistake"]

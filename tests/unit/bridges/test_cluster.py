@@ -58,7 +58,7 @@ def said(run: Path) -> list[tuple[object, ...]]:
 def test_a_run_in_shards_on_the_cluster_is_the_run_of_one_process(cluster, bench):
     command = ["bench", "--model", "baseline/retrieval", "--task", "twi"]
     assert call_command(run_command, [*command, "--out", "whole"]).exit_code == 0
-    made = call_command(run_command, [*command, "--out", "runs/split", "--shards", "2", "--on", "ray"])
+    made = call_command(run_command, [*command, "--out", "runs/split", "--shards", "2", "--cluster", "ray"])
     assert made.exit_code == 0, made.output
     assert "shard 1/2: " in made.output and "shard 2/2: " in made.output
     assert said(Path("runs/split")) == said(Path("whole"))
@@ -68,7 +68,7 @@ def test_a_run_in_shards_on_the_cluster_is_the_run_of_one_process(cluster, bench
     # From now on it is a run like any other.
     again = call_command(run_command, ["runs/split/plan.toml"])
     assert again.exit_code == 0 and "0 calls made" in again.output
-    twice = call_command(run_command, [*command, "--out", "runs/split", "--shards", "2", "--on", "ray"])
+    twice = call_command(run_command, [*command, "--out", "runs/split", "--shards", "2", "--cluster", "ray"])
     assert isinstance(twice.exception, UsageError) and "is already complete" in str(twice.exception)
 
 
@@ -77,7 +77,7 @@ def test_a_killed_worker_resumes_and_a_limit_leaves_shards_that_go_on(cluster, b
     server = Server("--hold-after", "4")
     command = [
         "bench", "--model", "server/qwen", "--base-url", f"{server.url}/v1", "--image-share", "0", "--concurrency", "2",
-        "--out", "killed", "--shards", "2", "--on", "ray",
+        "--out", "killed", "--shards", "2", "--cluster", "ray",
     ]  # fmt: skip
     try:
         limited = call_command(run_command, [*command, "--max-calls", "2"])
@@ -113,7 +113,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(cluster, bench):
     server = Server("--hold-after", "4")
     command = [
         "bench", "--model", "server/qwen", "--base-url", f"{server.url}/v1", "--image-share", "0", "--concurrency", "2",
-        "--out", "stopped", "--shards", "2", "--on", "ray",
+        "--out", "stopped", "--shards", "2", "--cluster", "ray",
     ]  # fmt: skip
     stopper = threading.Thread(target=interrupt_when_held, args=(server,))
     try:
@@ -142,7 +142,7 @@ def interrupt_when_held(server: Server) -> None:
 def test_images_are_checked_on_the_cluster_as_here(cluster, bench):
     next((bench / "images").rglob("*.jpg")).write_bytes(b"no image")
     here = call_command(check_command, ["bench", "--images", "--json"])
-    there = call_command(check_command, ["bench", "--images", "--json", "--on", "ray"])
+    there = call_command(check_command, ["bench", "--images", "--json", "--cluster", "ray"])
     assert json.loads(there.stdout) == json.loads(here.stdout)
     assert json.loads(here.stdout)["counts"]["image-format-refused"] == 1
 
@@ -150,9 +150,9 @@ def test_images_are_checked_on_the_cluster_as_here(cluster, bench):
 def test_radcliq_is_computed_on_the_cluster_as_here(cluster, bench, tmp_path):
     weights = build_weights(tmp_path / "weights")
     assert call_command(run_command, ["bench", "--model", "baseline/random", "--task", "twi", "--out", "run"])
-    flags = ["run", "--radcliq", "--weights", "weights", "--json"]
+    flags = ["run", "--radcliq", "--radcliq-weights", "weights", "--json"]
     here = call_command(score_command, flags)
-    there = call_command(score_command, [*flags, "--on", "ray"])
+    there = call_command(score_command, [*flags, "--cluster", "ray"])
     assert there.exit_code == here.exit_code == 0, there.output
     mine, theirs = (radcliq_of(json.loads(result.stdout)) for result in (here, there))
     assert mine and theirs == pytest.approx(mine)
@@ -185,11 +185,11 @@ def test_flags_that_do_not_go_together_are_refused_before_any_cluster_is_asked(b
         return str(result.exception)
 
     given = ("bench", "--model", "baseline/random", "--out", "run")
-    assert "--shards requires --on" in refusal(run_command, *given, "--shards", "2")
-    assert "--shards requires --on" in refusal(run_command, *given, "--on", "ray")
-    both = (*given, "--shards", "2", "--on", "ray")
-    assert "--shard cannot be combined with --on" in refusal(run_command, *both, "--shard", "1/2")
-    assert "--batch cannot be combined with --on" in refusal(run_command, *both, "--batch")
-    assert "add --images" in refusal(check_command, "bench", "--on", "ray")
+    assert "--shards requires --cluster" in refusal(run_command, *given, "--shards", "2")
+    assert "--shards requires --cluster" in refusal(run_command, *given, "--cluster", "ray")
+    both = (*given, "--shards", "2", "--cluster", "ray")
+    assert "--shard cannot be combined with --cluster" in refusal(run_command, *both, "--shard", "1/2")
+    assert "--batch cannot be combined with --cluster" in refusal(run_command, *both, "--batch")
+    assert "add --images" in refusal(check_command, "bench", "--cluster", "ray")
     call_command(run_command, given)
-    assert "add --radcliq" in refusal(score_command, "run", "--on", "ray")
+    assert "add --radcliq" in refusal(score_command, "run", "--cluster", "ray")

@@ -172,7 +172,7 @@ def test_it_fetches_checks_and_records_a_release(
     hub: Hub, tmp_path: Path, release: dict[str, bytes], capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    assert run_command(["data", "pull", str(out)]) == 0
+    assert run_command(["data", "pull", "-o", str(out)]) == 0
     expected = ["README.md", "images.zip", "test.jsonl", "train.jsonl"]
     assert hub.fetched() == [(name, "") for name in expected]
     assert sorted(path.name for path in out.iterdir()) == [RECORD, *expected]
@@ -190,21 +190,21 @@ def test_it_fetches_checks_and_records_a_release(
 
 def test_a_second_pull_fetches_nothing_and_mends_what_was_damaged(hub: Hub, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert run_command(["data", "pull", str(out)]) == 0
+    assert run_command(["data", "pull", "-o", str(out)]) == 0
     hub.fetched()
-    assert run_command(["data", "pull", str(out), "--revision", COMMIT]) == 0
+    assert run_command(["data", "pull", "-o", str(out), "--revision", COMMIT]) == 0
     assert hub.fetched() == []
     size = (out / "test.jsonl").stat().st_size
     (out / "test.jsonl").write_bytes(b" " * size)
     (out / "README.md").unlink()
-    assert run_command(["data", "pull", str(out)]) == 0
+    assert run_command(["data", "pull", "-o", str(out)]) == 0
     assert hub.fetched() == [("README.md", ""), ("test.jsonl", "")]
     assert (out / "test.jsonl").read_bytes() == hub.files["test.jsonl"]
 
 
 def test_a_cut_connection_is_taken_up_where_it_broke(large: Hub, tmp_path: Path) -> None:
     large.cut_after["images.zip"] = 12 * MEGABYTE
-    assert run_command(["data", "pull", str(tmp_path / "out")]) == 0
+    assert run_command(["data", "pull", "-o", str(tmp_path / "out")]) == 0
     first, second = (span for name, span in large.fetched() if name == "images.zip")
     assert first == ""
     assert int(second.removeprefix("bytes=").rstrip("-")) >= 10 * MEGABYTE
@@ -214,7 +214,7 @@ def test_a_cut_connection_is_taken_up_where_it_broke(large: Hub, tmp_path: Path)
 def test_a_killed_pull_is_taken_up_by_the_next(large: Hub, tmp_path: Path) -> None:
     out = tmp_path / "out"
     large.stall_after["images.zip"] = 22 * MEGABYTE
-    command = [sys.executable, "-c", "from medthink.cli import main; main()", "data", "pull", str(out)]
+    command = [sys.executable, "-c", "from medthink.cli import main; main()", "data", "pull", "-o", str(out)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("HF_HUB")}
     environment |= {"HF_ENDPOINT": large.address, "HF_HOME": str(tmp_path / "home")}
     with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as process:
@@ -230,7 +230,7 @@ def test_a_killed_pull_is_taken_up_by_the_next(large: Hub, tmp_path: Path) -> No
     asked = {path for path, _ in large.log if "/resolve/" not in path}
     assert asked == {f"{api}/revision/main", f"{api}/tree/{COMMIT}"}
     large.fetched()
-    assert run_command(["data", "pull", str(out)]) == 0
+    assert run_command(["data", "pull", "-o", str(out)]) == 0
     spans = dict(large.fetched())
     assert spans["images.zip"] == f"bytes={20 * MEGABYTE}-"
     assert (out / "images.zip").read_bytes() == large.files["images.zip"]
@@ -240,7 +240,7 @@ def test_a_killed_pull_is_taken_up_by_the_next(large: Hub, tmp_path: Path) -> No
 def test_a_server_without_ranges_is_asked_for_everything_again(large: Hub, tmp_path: Path) -> None:
     large.takes_ranges = False
     large.cut_after["images.zip"] = 12 * MEGABYTE
-    assert run_command(["data", "pull", str(tmp_path / "out")]) == 0
+    assert run_command(["data", "pull", "-o", str(tmp_path / "out")]) == 0
     assert (tmp_path / "out/images.zip").read_bytes() == large.files["images.zip"]
 
 
@@ -263,13 +263,13 @@ def test_a_part_of_another_size_is_not_trusted(hub: Hub, tmp_path: Path) -> None
     part = tmp_path / f"out/.medthink-parts/{digest}.part"
     part.parent.mkdir(parents=True)
     part.write_bytes(b"x" * (len(hub.files["images.zip"]) + 1))
-    assert run_command(["data", "pull", str(tmp_path / "out")]) == 0
+    assert run_command(["data", "pull", "-o", str(tmp_path / "out")]) == 0
     assert (tmp_path / "out/images.zip").read_bytes() == hub.files["images.zip"]
 
 
 def test_loose_images_are_fetched_where_there_is_no_zip(hub: Hub, tmp_path: Path) -> None:
     del hub.files["images.zip"]
-    assert run_command(["data", "pull", str(tmp_path / "out")]) == 0
+    assert run_command(["data", "pull", "-o", str(tmp_path / "out")]) == 0
     assert (tmp_path / "out/images/case00007/7_1.jpg").read_bytes() == b"loose"
 
 
@@ -278,12 +278,12 @@ def test_a_damaged_file_does_not_get_its_name(
     hub: Hub, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hub.damaged.add(name)
-    assert run_command(["data", "pull", str(tmp_path / "out")]) == 3
+    assert run_command(["data", "pull", "-o", str(tmp_path / "out")]) == 3
     assert f"{name} was damaged during download" in capsys.readouterr().err
     assert not (tmp_path / "out" / name).exists()
     assert not (tmp_path / "out" / RECORD).exists()
     hub.damaged.clear()
-    assert run_command(["data", "pull", str(tmp_path / "out")]) == 0
+    assert run_command(["data", "pull", "-o", str(tmp_path / "out")]) == 0
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_a_hub_that_fails_is_exit_3(
     hub: Hub, tmp_path: Path, path: str, status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hub.broken[path] = status
-    assert run_command(["data", "pull", str(tmp_path / "out")]) == 3
+    assert run_command(["data", "pull", "-o", str(tmp_path / "out")]) == 3
     error = capsys.readouterr().err
     assert "the hub failed" in error
     assert "continues where it stopped" in error
@@ -333,7 +333,7 @@ def test_no_network_is_exit_3(
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{port}")
-    assert run_command(["data", "pull", str(tmp_path / "out")]) == 3
+    assert run_command(["data", "pull", "-o", str(tmp_path / "out")]) == 3
     assert "the hub failed" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
@@ -346,19 +346,19 @@ def test_a_page_to_log_in_is_not_taken_for_the_hub(
     hub: Hub, tmp_path: Path, path: str, page: bytes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hub.pages[path] = page
-    assert run_command(["data", "pull", str(tmp_path / "out")]) == 3
+    assert run_command(["data", "pull", "-o", str(tmp_path / "out")]) == 3
     assert "the server that answered is not the hub" in capsys.readouterr().err
 
 
 def test_an_unknown_revision_is_exit_2(hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command(["data", "pull", str(tmp_path / "out"), "--revision", "nowhere"]) == 2
+    assert run_command(["data", "pull", "-o", str(tmp_path / "out"), "--revision", "nowhere"]) == 2
     assert "no revision 'nowhere'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("path", ["../escape.txt", "/escape.txt", "a/../../escape.txt", "a\\b"])
 def test_a_hub_cannot_write_outside_the_folder(hub: Hub, tmp_path: Path, path: str) -> None:
     hub.files[path] = b"x"
-    assert run_command(["data", "pull", str(tmp_path / "out")]) == 3
+    assert run_command(["data", "pull", "-o", str(tmp_path / "out")]) == 3
     assert not (tmp_path / "out").exists()
 
 
@@ -366,10 +366,10 @@ def test_a_split_of_another_revision_is_not_mixed_with_this_one(
     hub: Hub, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
-    assert run_command(["data", "pull", str(out)]) == 0
+    assert run_command(["data", "pull", "-o", str(out)]) == 0
     hub.files["train.parquet"] = hub.files.pop("train.jsonl")
     hub.fetched()
-    assert run_command(["data", "pull", str(out)]) == 2
+    assert run_command(["data", "pull", "-o", str(out)]) == 2
     assert "train.jsonl: not a file of this revision" in capsys.readouterr().err
     assert hub.fetched() == []
 
@@ -382,7 +382,7 @@ def test_a_full_disk_is_not_blamed_on_the_network(
 
     hub.files = {"test.jsonl": hub.files["test.jsonl"]}
     monkeypatch.setattr(pull._MeteredFile, "write", full)
-    assert run_command(["data", "pull", str(tmp_path / "out")]) == 2
+    assert run_command(["data", "pull", "-o", str(tmp_path / "out")]) == 2
     error = capsys.readouterr().err
     assert f"{tmp_path / 'out/test.jsonl'}: cannot be written: No space left on device" in error
     assert "continues where it stopped" in error and "network" not in error
@@ -390,5 +390,5 @@ def test_a_full_disk_is_not_blamed_on_the_network(
 
 def test_a_file_where_the_folder_should_be_is_exit_2(hub: Hub, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("mine")
-    assert run_command(["data", "pull", str(tmp_path / "out")]) == 2
+    assert run_command(["data", "pull", "-o", str(tmp_path / "out")]) == 2
     assert (tmp_path / "out").read_text() == "mine"

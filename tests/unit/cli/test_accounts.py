@@ -64,7 +64,7 @@ def test_an_invitation_is_a_link(here, capsys):
 
 
 def test_others_reach_the_board_only_where_somebody_keeps_it(here, capsys):
-    wide = ("serve", "--no-open", "--bind", "0.0.0.0")
+    wide = ("serve", "--no-browser", "--host", "0.0.0.0")
     assert do(*wide) == 2
     assert "medthink accounts add NAME --role maintainer" in capsys.readouterr().err
     add("ann", "--role", "maintainer")

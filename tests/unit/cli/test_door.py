@@ -15,7 +15,7 @@ from processes import finish, medthink
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory):
     place = tmp_path_factory.mktemp("door") / "bench"
-    assert run_command(["data", "synth", str(place), "--cases", "12", "--seed", "1"]) == 0
+    assert run_command(["data", "synth", "-o", str(place), "--count", "12", "--seed", "1"]) == 0
     return place
 
 
@@ -65,9 +65,9 @@ def test_a_terminal_without_unicode_gets_question_marks_and_json_stays_whole(ben
             "inf is not a finite number",
         ),
         (["judge", "run", "--judge", "baseline/rules", "--max-usd", "nan"], "nan is not a finite number"),
-        (["judge", "run", "--judge", "baseline/rules", "--show", ""], "cannot be shown nothing"),
+        (["judge", "run", "--judge", "baseline/rules", "--evidence", ""], "cannot be shown nothing"),
         (
-            ["reading", "lists", "run", "--readers", "a,b", "--out", "lists", "--again", "nan"],
+            ["reading", "lists", "run", "--readers", "a,b", "--out", "lists", "--repeat-share", "nan"],
             "nan is not a finite number",
         ),
     ],
@@ -87,6 +87,8 @@ def test_shards_are_merged_and_told_as_json(bench, tmp_path, capsys):
         words = ["run", str(bench), "--model", "baseline/random", "--shard", part, "--out", str(tmp_path / part[0])]
         assert run_command(words) == 0
     capsys.readouterr()
-    assert run_command(["merge", str(tmp_path / "whole"), str(tmp_path / "1"), str(tmp_path / "2"), "--json"]) == 0
+    assert (
+        run_command(["merge", "-o", str(tmp_path / "whole"), str(tmp_path / "1"), str(tmp_path / "2"), "--json"]) == 0
+    )
     told = json.loads(capsys.readouterr().out)
     assert (told["run"], told["progress"]["states"]) == (str(tmp_path / "whole"), {"ok": 3})

@@ -16,7 +16,7 @@ data = "bench"
 model = "baseline/random"
 task = "twi"
 image-share = "50%"
-hide_history = true
+show_history = false
 cases = [100, 102]
 out = "runs/planned"
 """
@@ -67,7 +67,7 @@ def test_a_flag_goes_before_the_field(folder):
     [
         ("tsk = 'answer'", "plan.toml: tsk: no such field\n  → did you mean task?"),
         ("seed = 'x'", "plan.toml: seed: 'x' is not a valid integer"),
-        ("no_schema = 3", "plan.toml: no_schema: 3 is not true or false"),
+        ("schema = 3", "plan.toml: schema: 3 is not true or false"),
         ("samples = true", "plan.toml: samples: True is not a value of this flag"),
         ("dry_run = true", "plan.toml: dry_run: no such field"),
         ("seed", "plan.toml: not TOML"),

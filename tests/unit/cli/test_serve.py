@@ -14,7 +14,7 @@ from medthink.store.engine import Store, store_url
 
 
 def test_a_benchmark_that_is_not_there_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    words = ["serve", "--no-open", "--store", str(tmp_path / "b.sqlite"), "--data", str(tmp_path / "nowhere")]
+    words = ["serve", "--no-browser", "--store", str(tmp_path / "b.sqlite"), "--data", str(tmp_path / "nowhere")]
     assert run_command(words) == 2
     assert "nowhere is not there" in capsys.readouterr().err
 

@@ -7,9 +7,9 @@ from medthink.store.engine import Store, store_url
 
 LOOKING = [
     ("board", "list"),
-    ("board", "build", "site"),
-    ("board", "backup", "backup.zip"),
-    ("board", "withdraw", "token", "--why", "a reason"),
+    ("board", "build", "-o", "site"),
+    ("board", "backup", "-o", "backup.zip"),
+    ("board", "withdraw", "token", "--reason", "a reason"),
     ("accounts", "list"),
     ("accounts", "edit", "ann", "--disable"),
 ]
@@ -32,6 +32,6 @@ def test_a_database_without_tables_is_no_store(new_address, capsys):
 def test_an_empty_store_is_not_backed_up(tmp_path, capsys):
     place = tmp_path / "board.sqlite"
     Store(store_url(place)).close()
-    assert run_command(["board", "backup", str(tmp_path / "b.zip"), "--store", str(place)]) == 1
+    assert run_command(["board", "backup", "-o", str(tmp_path / "b.zip"), "--store", str(place)]) == 1
     assert "holds nothing" in capsys.readouterr().err
     assert not (tmp_path / "b.zip").exists()

@@ -19,7 +19,7 @@ from web_pages import make_runs
 )
 def test_what_cannot_be_shown_is_said(words, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert run_command(["view", "--no-open", *words]) == 2
+    assert run_command(["view", "--no-browser", *words]) == 2
     assert message in capsys.readouterr().err
 
 
@@ -28,7 +28,7 @@ def test_a_port_in_use_is_named(tmp_path, capsys):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        assert run_command(["view", "--no-open", "--port", str(port), str(make_runs(tmp_path))]) == 2
+        assert run_command(["view", "--no-browser", "--port", str(port), str(make_runs(tmp_path))]) == 2
     assert f"port {port} is in use" in capsys.readouterr().err
 
 
@@ -47,7 +47,7 @@ def test_what_is_not_installed_is_named(monkeypatch, tmp_path, capsys):
 
 
 def test_it_serves_until_it_is_interrupted(tmp_path):
-    command = [sys.executable, "-m", "medthink", "view", "--no-open", str(make_runs(tmp_path))]
+    command = [sys.executable, "-m", "medthink", "view", "--no-browser", str(make_runs(tmp_path))]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             line = process.stdout.readline()

@@ -37,9 +37,19 @@ def test_judge_prints_tables_and_the_same_as_json(run, capsys):
 
 def test_flags_reach_the_judge(run, capsys):
     with JudgeServer(judge_well) as server:
-        words = ["judge", str(run), "--judge", "server/a", "--judge", "server/b", "--base-url", server.url, "--images"]
+        words = [
+            "judge",
+            str(run),
+            "--judge",
+            "server/a",
+            "--judge",
+            "server/b",
+            "--base-url",
+            server.url,
+            "--with-images",
+        ]
         words += ["--temperature", "0", "--effort", "low", "--max-tokens", "777", "--no-schema"]
-        assert run_command([*words, "--show", "findings,history", "--repeat", "2", "--json"]) == 0
+        assert run_command([*words, "--evidence", "findings,history", "--repeats", "2", "--json"]) == 0
         plain = json.loads(capsys.readouterr().out)
         sent = {"temperature": 0, "reasoning_effort": "low", "max_tokens": 777}
         for body in server.bodies:
@@ -59,8 +69,8 @@ def test_what_is_not_judged_in_full_is_marked(run, capsys):
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["--judge", "baseline/rules", "--what", "poems"], 2, "cannot judge poems"),
-        (["--judge", "baseline/rules", "--show", "gold"], 2, "cannot be shown gold"),
+        (["--judge", "baseline/rules", "--kinds", "poems"], 2, "cannot judge poems"),
+        (["--judge", "baseline/rules", "--evidence", "gold"], 2, "cannot be shown gold"),
         (["--judge", "baseline/random"], 2, "would judge itself"),
         (["--judge", "baseline/rules", "--max-calls", "1"], 1, "limit of --max-calls"),
     ],
@@ -103,7 +113,19 @@ def test_a_list_that_is_not_filled_in_yet_is_one_line_and_buries_no_other_proble
     run_command(["judge", str(run), "--judge", "baseline/rules"])
     folder = tmp_path / "reading"
     run_command(
-        ["reading", "lists", str(run), "--readers", "anna,ben", "--again", "0", "--planted", "0", "--out", str(folder)]
+        [
+            "reading",
+            "lists",
+            str(run),
+            "--readers",
+            "anna,ben",
+            "--repeat-share",
+            "0",
+            "--check-share",
+            "0",
+            "--out",
+            str(folder),
+        ]
     )
     rows = [dict(row.cells) for row in read_table(folder / "anna.csv").rows]
     write_table(
@@ -170,7 +192,7 @@ def test_judging_again_says_that_the_agreement_is_of_earlier_judgements(run, cap
     assert run_command(["agreement", str(run)]) == 0
     assert run_command(words) == 0
     assert note not in capsys.readouterr().err
-    assert run_command([*words, "--show", "findings", "--json"]) == 0
+    assert run_command([*words, "--evidence", "findings", "--json"]) == 0
     captured = capsys.readouterr()
     assert note in captured.err
     assert json.loads(captured.out)["calls_made_now"] == 3
@@ -204,7 +226,7 @@ def test_opening_the_commands_loads_no_judge_and_no_numbers():
 
 def test_a_judge_whose_every_reply_is_unusable_exits_1_and_has_no_scores(run, capsys):
     with JudgeServer(lambda *_: "no") as server:
-        words = ["judge", str(run), "--judge", "server/a", "--base-url", server.url, "--splitter", "sentences"]
+        words = ["judge", str(run), "--judge", "server/a", "--base-url", server.url, "--segmenter", "sentences"]
         assert run_command(words) == 1
         shown = capsys.readouterr()
         assert "none of the judge's replies could be used" in shown.err
@@ -216,6 +238,6 @@ def test_a_judge_whose_every_reply_is_unusable_exits_1_and_has_no_scores(run, ca
 
 def test_judging_with_images_cautions_against_servers_that_ignore_them(run, capsys):
     with JudgeServer(judge_well) as server:
-        words = ["judge", str(run), "--judge", "server/a", "--base-url", server.url, "--splitter", "sentences"]
-        assert run_command([*words, "--images"]) == 0
+        words = ["judge", str(run), "--judge", "server/a", "--base-url", server.url, "--segmenter", "sentences"]
+        assert run_command([*words, "--with-images"]) == 0
         assert "3 of 3 replies report too few input tokens for their images" in capsys.readouterr().err

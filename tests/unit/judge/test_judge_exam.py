@@ -411,11 +411,11 @@ def test_a_judged_number_shows_its_judges_exam_in_terminal_and_report(bench, tmp
     monkeypatch.setenv("COLUMNS", "200")
     run = judged_run(bench, tmp_path)
     with JudgeServer(judge_well) as server:
-        words = ["judge", str(run), "--judge", "server/j", "--base-url", server.url, "--splitter", "sentences"]
+        words = ["judge", str(run), "--judge", "server/j", "--base-url", server.url, "--segmenter", "sentences"]
         assert run_command(words) == 0
     assert "not examined" in capsys.readouterr().out
     with JudgeServer(judge_by(lambda unit, data: True)) as server:
-        exam = ["exam", str(run), "--judge", "server/j", "--base-url", server.url, "--items", "6"]
+        exam = ["exam", str(run), "--judge", "server/j", "--base-url", server.url, "--count", "6"]
         assert run_command([*exam, "--out", str(tmp_path / "exam")]) == 1
     out = capsys.readouterr()
     assert "BELOW THE FLOOR" in out.out and "below the floor: server/j" in out.err
@@ -434,7 +434,7 @@ def test_a_judged_number_shows_its_judges_exam_in_terminal_and_report(bench, tmp
 
 
 def test_the_command_examines_the_embedded_judge_offline(bench, tmp_path, capsys):
-    words = ["exam", str(bench), "--judge", "baseline/rules", "--items", "4", "--out", str(tmp_path / "e")]
+    words = ["exam", str(bench), "--judge", "baseline/rules", "--count", "4", "--out", str(tmp_path / "e")]
     assert run_command(words) == 0, "a smoke test is no judge below the floor"
     shown = capsys.readouterr().out
     for word in (
@@ -455,11 +455,11 @@ def test_the_command_examines_the_embedded_judge_offline(bench, tmp_path, capsys
 
 def test_an_exam_that_nobody_answers_says_so(bench, tmp_path, capsys):
     words = ["exam", str(bench), "--judge", "server/x", "--base-url", "http://127.0.0.1:9/v1"]
-    assert run_command([*words, "--out", str(tmp_path / "e"), "--patience", "0"]) == 3
+    assert run_command([*words, "--out", str(tmp_path / "e"), "--max-wait", "0"]) == 3
     assert run_command(["exam", str(bench), str(tmp_path), "--judge", "baseline/rules"]) == 2
     assert "one benchmark, not from 2" in capsys.readouterr().err
     run = judged_run(write_expert_benchmark(tmp_path / "other", cases=3), tmp_path)
-    words = ["exam", str(bench), str(run), "--judge", "baseline/rules", "--items", "2"]
+    words = ["exam", str(bench), str(run), "--judge", "baseline/rules", "--count", "2"]
     assert run_command([*words, "--out", str(tmp_path / "f")]) == 2
     assert "from different benchmarks" in capsys.readouterr().err
     assert not (run / "exams.json").exists()

@@ -29,9 +29,10 @@ run, exam, lists, page = sys.argv[1:]
 def do(*words, code=0):
     found = run_command(list(words))
     assert found == code, (words, found)
-do("judge", run, "--judge", "baseline/rules", "--what", "certainty")
-do("exam", run, "--judge", "baseline/rules", "--what", "certainty", "--items", "2", "--out", exam)
-do("reading", "lists", run, "--readers", "anna", "--per-sheet", "1", "--planted", "0", "--again", "0", "--out", lists)
+do("judge", run, "--judge", "baseline/rules", "--kinds", "certainty")
+do("exam", run, "--judge", "baseline/rules", "--kinds", "certainty", "--count", "2", "--out", exam)
+shares = ["--readers-per-sheet", "1", "--check-share", "0", "--repeat-share", "0"]
+do("reading", "lists", run, "--readers", "anna", *shares, "--out", lists)
 from pathlib import Path
 from medthink.core.tables import read_table, write_table
 path = Path(lists) / "anna.csv"

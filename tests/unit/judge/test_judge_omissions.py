@@ -193,6 +193,6 @@ def test_rules_list_what_the_discussion_takes_up(tmp_path):
 
 def test_the_embedded_judge_takes_the_whole_path(tmp_path, capsys):
     run = make_run(tmp_path, cases=2)
-    assert run_command(["judge", str(run), "--judge", "baseline/rules", "--what", "steps,omissions"]) == 0
+    assert run_command(["judge", str(run), "--judge", "baseline/rules", "--kinds", "steps,omissions"]) == 0
     shown = capsys.readouterr().out
     assert "Omissions · baseline/rules" in shown and "Decisive findings" in shown

@@ -54,7 +54,7 @@ def read(tmp_path):
     """A run judged by a server, read by two readers; ben slips on one unit."""
     run = make_run(tmp_path, cases=4)
     with JudgeServer(judge_well) as server:
-        words = ["--judge", "server/a", "--base-url", server.url, "--splitter", "sentences"]
+        words = ["--judge", "server/a", "--base-url", server.url, "--segmenter", "sentences"]
         assert run_command(["judge", str(run), *words]) == 0
     units = list(readable_items(cut_units(run)).values())
     slip = units[0].id
@@ -71,7 +71,7 @@ def read(tmp_path):
 def test_the_label_that_stands_alone_is_listed_and_its_case_divides_most(read, capsys):
     run, table, slip = read
     capsys.readouterr()
-    assert run_command(["agreement", str(run), str(table), "--items", "--json"]) == 0
+    assert run_command(["agreement", str(run), str(table), "--by-case", "--json"]) == 0
     (found,) = json.loads(capsys.readouterr().out)
     assert found["aspect"] == "support" and len(found["raters"]) == 3
     (alone,) = found["alone"]
@@ -84,9 +84,9 @@ def test_the_label_that_stands_alone_is_listed_and_its_case_divides_most(read, c
 def test_it_is_printed_as_a_reading_list(read, capsys):
     run, table, _ = read
     capsys.readouterr()
-    assert run_command(["agreement", str(run), str(table), "--items"]) == 0
+    assert run_command(["agreement", str(run), str(table), "--by-case"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "Worth a second look: one reader against all others" in shown
     assert "A reading list, not a finding" in shown
-    assert run_command(["agreement", str(run), "--items"]) == 0
+    assert run_command(["agreement", str(run), "--by-case"]) == 0
     assert "No reader's label is contradicted" in capsys.readouterr().out

@@ -139,7 +139,7 @@ def test_lists_are_filled_in_and_marked(form, bench, tmp_path, capsys):
 
 def test_lists_that_cannot_be_marked_are_refused_or_named(bench, tmp_path, capsys):
     out = tmp_path / "training"
-    words = ["reading", "training", str(bench), "--split", "test", "--readers", "anna,ben", "--items", "4"]
+    words = ["reading", "training", str(bench), "--split", "test", "--readers", "anna,ben", "--count", "4"]
     assert run_command([*words, "--out", str(out)]) == 0
     key_file = tmp_path / "training-key.json"
     rows = [dict(row.cells) for name in ("anna", "ben") for row in read_table(out / f"{name}.csv").rows]
@@ -158,7 +158,7 @@ def test_lists_that_cannot_be_marked_are_refused_or_named(bench, tmp_path, capsy
 
 def test_training_is_made_from_an_exam_a_run_or_the_train_split(bench, tmp_path, capsys):
     exam = tmp_path / "exam"
-    assert run_command(["exam", str(bench), "--judge", "baseline/rules", "--items", "3", "--out", str(exam)]) == 0
+    assert run_command(["exam", str(bench), "--judge", "baseline/rules", "--count", "3", "--out", str(exam)]) == 0
     assert run_command(["reading", "training", str(exam), "--readers", "anna", "--out", str(tmp_path / "a")]) == 0
     assert run_command(["reading", "training", str(bench), "--readers", "anna", "--out", str(tmp_path / "b")]) == 2
     # The train split of this benchmark has no sentences that can be edited; nobody falls back to the test cases.

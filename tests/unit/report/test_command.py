@@ -69,7 +69,7 @@ def test_selection_and_servers():
     manifest = make_manifest(selection=selection, base_urls=("http://user:secret@host/v1", "http://b"))
     command = reproduction_command(manifest, "my run")
     params = parse(command)
-    assert (params["split"], params["cases"], params["limit"], params["shard"]) == ("train", "3,5", 9, "2/8")
+    assert (params["split"], params["cases"], params["limit"], params["shard"]) == ("train", (3, 5), 9, "2/8")
     assert params["base_urls"] == ("URL-1", "URL-2")
     assert str(params["out"]) == "my run"
     assert "secret" not in command and "private" not in command

@@ -211,7 +211,7 @@ def test_every_number_of_discussions_and_findings_stands_under_its_name(discussi
     )
     assert (row["Correct"], row["Incorrect"], row["Education value (0–10)"]) == ("10.0 %", "20.0 %", "4.0")
     run = make_steps(tmp_path / "twi", bench, task="twi", words="Opacity in the left lung.")
-    assert run_command(["judge", str(run), "--judge", "baseline/rules", "--what", "findings"]) == 0
+    assert run_command(["judge", str(run), "--judge", "baseline/rules", "--kinds", "findings"]) == 0
     images, summary = (
         {"supported": rate(a), "contradicted": rate(b), "unverifiable": rate(0)} for a, b in ((0.1, 0.2), (0.3, 0.4))
     )

@@ -78,15 +78,15 @@ def test_unknown_right_and_wrong_is_said_with_exit_code_2(there, capsys):
     said = capsys.readouterr().err
     assert "which answers are wrong is unknown" in said and "--data" in said
     assert run_command(["show", "runs/q", "--wrong", "--data", "away"]) == 0
-    assert run_command(["view", "runs", "--no-open", "--data", "nowhere"]) == 2
+    assert run_command(["view", "runs", "--no-browser", "--data", "nowhere"]) == 2
     assert "right and wrong are unknown" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        ["exam", "runs/q", "--judge", "baseline/rules", "--out", "exam", "--items", "1"],
-        ["reading", "training", "runs/q", "--readers", "anna", "--out", "training", "--items", "2"],
+        ["exam", "runs/q", "--judge", "baseline/rules", "--out", "exam", "--count", "1"],
+        ["reading", "training", "runs/q", "--readers", "anna", "--out", "training", "--count", "2"],
         ["submission", "pack", "runs/q", "-o", "s.jsonl"],
     ],
     ids=lambda words: words[0],

@@ -44,7 +44,7 @@ def whole(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("whole")
     bench = write_benchmark(root / "bench", cases=20, images=1)
     assert run_command(["run", str(bench), *TASK, "--out", str(root / "run")]) == 0
-    assert run_command(["judge", str(root / "run"), "--judge", "baseline/rules", "--what", "steps"]) == 0
+    assert run_command(["judge", str(root / "run"), "--judge", "baseline/rules", "--kinds", "steps"]) == 0
     return root
 
 
@@ -89,7 +89,7 @@ def test_the_ledger_of_judging_is_told_in_the_same_way(whole, tmp_path, capfd, d
     run = shutil.copytree(whole / "run", tmp_path / "run")
     DAMAGES[damage](run / "judge.sqlite")
     capfd.readouterr()
-    code = run_command(["judge", str(run), "--judge", "baseline/rules", "--what", "steps"])
+    code = run_command(["judge", str(run), "--judge", "baseline/rules", "--kinds", "steps"])
     said = capfd.readouterr().err
     assert is_said(code, said) and "judge.sqlite" in said
 

@@ -145,7 +145,7 @@ FLAGS = [
     (["--prices", "mine.toml"], {"prices": Path("mine.toml")}),
     (["--base-url", "http://a", "--base-url", "http://b"], {"base_urls": ("http://a", "http://b")}),
     (["--concurrency", "3"], {"concurrency": 3}),
-    (["--patience", "5"], {"backoff": Backoff(patience_s=5.0)}),
+    (["--max-wait", "5"], {"backoff": Backoff(patience_s=5.0)}),
     (["--no-preflight"], {"preflight": False}),
     (["--rpm", "60"], {"requests_per_minute": 60}),
     (["--tpm", "600"], {"tokens_per_minute": 600}),

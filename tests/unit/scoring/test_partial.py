@@ -97,7 +97,7 @@ def test_partial_runs_are_compared_on_the_cases_that_all_have(partial, whole, ma
     right = sum(one.prediction == load_run(whole).cases[one.case].reference.answer for one in cut) / 14
     (mean,) = [place.mean.value for place in found.ranking.runs if found.runs[place.run] == str(whole)]
     assert mean == pytest.approx(right), "the whole run too counts on the common cases alone"
-    _, out, _ = run_captured(capfdbinary, "compare", partial, whole, further, "--items", "--json")
+    _, out, _ = run_captured(capfdbinary, "compare", partial, whole, further, "--by-case", "--json")
     assert json.loads(out)["partial"].keys() == {str(partial), str(further)}
 
 
@@ -134,7 +134,7 @@ def test_what_leaves_the_house_must_be_whole(partial, bench, tmp_path, capfdbina
     for words in (
         ("submission", "pack", partial, "-o", tmp_path / "s.jsonl"),
         ("submission", "hub", partial, "-o", tmp_path / "s.yaml"),
-        ("run", bench, "--model", "baseline/random", "--until-known", partial, "--out", tmp_path / "known"),
+        ("run", bench, "--model", "baseline/random", "--stop-when", partial, "--out", tmp_path / "known"),
     ):
         code, _, err = run_captured(capfdbinary, *words)
         assert (code, "is not finished: it has 14 of 40 cases" in err) == (2, True), words

@@ -89,7 +89,7 @@ def test_what_cannot_be_watched_is_refused(cases, goal):
 
 def test_a_run_stops_early_and_is_continued(bench, tmp_path, capsys):
     command = ["run", str(bench), "--model", "baseline/random", "--out", str(tmp_path / "r"), "--concurrency", "1"]
-    assert run_command([*command, "--until-known", "30", "--json"]) == 0
+    assert run_command([*command, "--stop-when", "30", "--json"]) == 0
     made = msgspec.json.decode(capsys.readouterr().out)
     known = made["known"]
     assert known["claim"] == "these" and known["known_after"] < 30
@@ -112,7 +112,7 @@ def test_the_command_watches_finished_runs_under_both_claims(make_run, capsys, m
 
 
 def test_a_goal_that_is_no_goal_is_refused(bench, tmp_path, capsys):
-    command = ["run", str(bench), "--model", "baseline/random", "--out", str(tmp_path / "r"), "--until-known"]
+    command = ["run", str(bench), "--model", "baseline/random", "--out", str(tmp_path / "r"), "--stop-when"]
     assert run_command([*command, "70"]) == 2
     assert run_command([*command, str(tmp_path / "nowhere")]) == 2
     assert "no such run or file" in capsys.readouterr().err
@@ -121,13 +121,13 @@ def test_a_goal_that_is_no_goal_is_refused(bench, tmp_path, capsys):
 def test_the_cases_are_viewed_over_the_runs(make_run, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     runs = [make_run(name, model=f"baseline/{name}") for name in ("random", "longest", "majority")]
-    assert run_command(["compare", "--items", *map(str, runs)]) == 0
+    assert run_command(["compare", "--by-case", *map(str, runs)]) == 0
     shown = capsys.readouterr().out
     assert "Hardest of 40 cases, 3 models" in shown and "needs at least six models" in shown
-    assert run_command(["compare", "--items", *map(str, runs), "--json"]) == 0
+    assert run_command(["compare", "--by-case", *map(str, runs), "--json"]) == 0
     view = msgspec.json.decode(capsys.readouterr().out)
     assert len(view["table"]["cases"]) == 40 and view["suspects"] is None
-    assert run_command(["compare", "--items", *map(str, runs[:2])]) == 2
+    assert run_command(["compare", "--by-case", *map(str, runs[:2])]) == 2
 
 
 def test_a_reading_list_of_files_says_that_their_vendors_are_not_known(bench, tmp_path, capsys):
@@ -140,6 +140,6 @@ def test_a_reading_list_of_files_says_that_their_vendors_are_not_known(bench, tm
         ]
         files.append(tmp_path / f"m{number}.jsonl")
         files[-1].write_bytes(b"\n".join(map(msgspec.json.encode, lines)))
-    assert run_command(["compare", "--items", *map(str, files), "--data", str(bench)]) == 0
+    assert run_command(["compare", "--by-case", *map(str, files), "--data", str(bench)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "Worth a reader's look" in shown and "Files do not say which vendor" in shown

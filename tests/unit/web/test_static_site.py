@@ -32,7 +32,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def site(store: Path, tmp_path: Path) -> Path:
-    assert run_command(["board", "build", str(tmp_path / "site"), "--store", str(store)]) == 0
+    assert run_command(["board", "build", "-o", str(tmp_path / "site"), "--store", str(store)]) == 0
     return tmp_path / "site"
 
 
@@ -61,9 +61,9 @@ def test_the_pages_say_what_the_served_ones_say(site: Path):
 def test_the_same_store_gives_the_same_bytes(site: Path, store: Path, tmp_path: Path):
     before = contents(site)
     times = {path: path.stat().st_mtime_ns for path in site.rglob("*") if path.is_file()}
-    assert run_command(["board", "build", str(site), "--store", str(store)]) == 0
+    assert run_command(["board", "build", "-o", str(site), "--store", str(store)]) == 0
     assert {path: path.stat().st_mtime_ns for path in times} == times
-    assert run_command(["board", "build", str(tmp_path / "again"), "--store", str(store)]) == 0
+    assert run_command(["board", "build", "-o", str(tmp_path / "again"), "--store", str(store)]) == 0
     assert contents(tmp_path / "again") == before
 
 
@@ -87,11 +87,11 @@ def test_a_page_that_is_no_longer_there_is_removed(site: Path, store: Path):
     stray = site / "models/99/index.html"
     stray.parent.mkdir()
     stray.write_text("old")
-    assert run_command(["board", "build", str(site), "--store", str(store)]) == 0
+    assert run_command(["board", "build", "-o", str(site), "--store", str(store)]) == 0
     assert not stray.parent.exists()
 
 
 def test_a_folder_of_something_else_is_refused(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     (tmp_path / "thesis.tex").write_text("")
-    assert run_command(["board", "build", str(tmp_path), "--store", str(store)]) == 2
+    assert run_command(["board", "build", "-o", str(tmp_path), "--store", str(store)]) == 2
     assert "not a board's site" in capsys.readouterr().err

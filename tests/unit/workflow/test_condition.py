@@ -92,10 +92,11 @@ def test_no_share(text: str) -> None:
 
 def test_every_field_stands_in_the_table_in_the_same_order() -> None:
     assert [field.name for field in FIELDS] == list(Condition.__struct_fields__)
-    switches = {field.name: field.sets for field in FIELDS if field.sets is not None}
-    assert switches == {
-        field.name: not field.default for field in msgspec.structs.fields(Condition) if isinstance(field.default, bool)
-    }
+    switches = [field.name for field in FIELDS if field.switch]
+    assert switches == [field.name for field in msgspec.structs.fields(Condition) if isinstance(field.default, bool)]
+    for field in FIELDS:
+        pair = field.switch.split("/")
+        assert not field.switch or [*field.words(True), *field.words(False)] == pair
 
 
 @pytest.mark.parametrize(("task", "source"), [("answer", "none"), ("twi", "self"), ("discussion", "none")])

@@ -14,7 +14,15 @@ from medthink.cases.check import DEFECTS, CheckReport, DataProblem, check_benchm
 from medthink.cases.files.pull import LICENCE, REPOSITORY, REVISION, find_snapshot, pull_snapshot
 from medthink.cli import output
 from medthink.cli.command import LazyGroup
-from medthink.cli.flags import on_option, read_cluster
+from medthink.cli.flags import (
+    cluster_flag,
+    count_flag,
+    json_flag,
+    out_folder,
+    read_cluster,
+    revision_flag,
+    seed_flag,
+)
 from medthink.cli.output import progress
 from medthink.core.errors import Declined, UsageError
 from medthink.core.numbers import count_of
@@ -42,18 +50,18 @@ _SHOWN_PER_CODE = 5
 
 
 @click.command("check")
-@click.argument("path", type=click.Path())
+@click.argument("path", metavar="DATA", type=click.Path())
 @click.option("--images", is_flag=True, help="Also check the image files' contents, on all cores.")
-@on_option("Look inside the image files")
-@click.option("--json", "as_json", is_flag=True, help="Print every problem as JSON.")
-def data_check(path: str, images: bool, on: str | None, as_json: bool) -> None:
+@cluster_flag("Look inside the image files")
+@json_flag
+def data_check(path: str, images: bool, cluster: str | None, as_json: bool) -> None:
     """Find every broken invariant of a benchmark: errors and warnings, with the remedy for each.
 
-    PATH is a benchmark folder or a .jsonl or .parquet file. Exit code 0: no errors, 1: errors, 2: unreadable.
+    DATA is a benchmark folder or a .jsonl or .parquet file. Exit code 0: no errors, 1: errors, 2: unreadable.
 
     Example: medthink data check bench/ --images
     """
-    spread = read_cluster(on, needs="--images", is_wanted=images)
+    spread = read_cluster(cluster, needs="--images", is_wanted=images)
     with output.staged_progress("Checking") as progress:
         report = check_benchmark(Benchmark.open(path), images=images, progress=progress, spread=spread)
     if as_json:
@@ -101,21 +109,26 @@ def _print_group(code: str, problems: list[DataProblem]) -> None:
 
 
 @click.command()
-@click.argument("out", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--revision", default=REVISION, show_default=True, help="A branch, tag or commit of the repository.")
-def data_pull(out: Path, revision: str) -> None:
-    """Fetch MedThinkVQA from the Hugging Face hub into the folder OUT, and check it.
+@out_folder
+@revision_flag.but(default=REVISION, show_default=True)
+@json_flag
+def data_pull(out: Path, revision: str, as_json: bool) -> None:
+    """Fetch MedThinkVQA from the Hugging Face hub into FOLDER, and check it.
 
     An interrupted download continues where it stopped when the same command is run again.
 
-    Example: medthink data pull medthinkvqa/
+    Example: medthink data pull -o medthinkvqa/
     """
-    click.echo(f"{REPOSITORY} is licensed {LICENCE}")
+    click.echo(f"{REPOSITORY} is licensed {LICENCE}", err=as_json)
     snapshot = find_snapshot(revision)
     with _download_bar() as bar:
         task = bar.add_task("Pulling", total=snapshot.size)
         pull_snapshot(snapshot, out, progress=lambda size: bar.advance(task, size))
     benchmark = Benchmark.open(out)
+    if as_json:
+        told = {"folder": str(out), "commit": snapshot.commit, "cases": len(benchmark)}
+        output.print_json(told | _as_json(check_benchmark(benchmark, images=False)))
+        return
     click.echo(f"commit {snapshot.commit}, {len(benchmark):,} cases → {out}")
     click.echo(f"read from {benchmark.sources}")
     # The release has known defects, so finding them is not a failure of the download.
@@ -137,41 +150,47 @@ def _download_bar() -> Progress:
 
 
 @click.command("synth")
-@click.argument("out", type=click.Path(path_type=Path))
-@click.option("--cases", type=click.IntRange(min=2), default=60, show_default=True, help="How many cases to make.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed.")
+@out_folder
+@count_flag("cases to make", type=click.IntRange(2), default=60, show_default=True)
+@seed_flag
 @click.option("--shortcut", is_flag=True, help="Plant an option-length leak and a history leak.")
 @click.option("--defects", is_flag=True, help="Plant one of every defect that `medthink data check` finds.")
 @click.option(
     "--raw", is_flag=True, help="Instead, make raw cases with planted faults, and a plan for `medthink curate build`."
 )
-def data_synth(out: Path, cases: int, seed: int, shortcut: bool, defects: bool, raw: bool) -> None:
+@json_flag
+def data_synth(out: Path, count: int, seed: int, raw: bool, as_json: bool, **planted: bool) -> None:
     """Make a benchmark of drawn phantoms that can only be solved from several images together.
 
     \b
-    Example: medthink data synth bench/ --cases 60 --seed 1
-    Example: medthink data synth raw/ --raw --cases 240
+    Example: medthink data synth -o bench/ --count 60 --seed 1
+    Example: medthink data synth -o raw/ --raw --count 240
     """
     if raw:
-        if shortcut or defects:
+        if any(planted.values()):
             raise UsageError("--raw already plants its own faults", remedy="leave out --shortcut and --defects")
-        _make_raw(out, cases, seed)
+        _make_raw(out, count, seed, as_json=as_json)
         return
     from medthink.phantoms.writer import write_benchmark
 
     with progress() as bar:
-        task = bar.add_task("painting cases", total=cases)
+        task = bar.add_task("painting cases", total=count)
         counts = write_benchmark(
-            out, cases=cases, seed=seed, shortcut=shortcut, defects=defects,
-            progress=lambda done: bar.update(task, completed=done),
-        )  # fmt: skip
-    click.echo(f"{out}: {cases} cases ({counts.train} train, {counts.test} test), {counts.images} images")
+            out, cases=count, seed=seed, progress=lambda done: bar.update(task, completed=done), **planted
+        )
+    if as_json:
+        output.print_json({"folder": str(out), "cases": count} | msgspec.to_builtins(counts))
+        return
+    click.echo(f"{out}: {count} cases ({counts.train} train, {counts.test} test), {counts.images} images")
 
 
-def _make_raw(out: Path, cases: int, seed: int) -> None:
+def _make_raw(out: Path, cases: int, seed: int, *, as_json: bool) -> None:
     from medthink.phantoms.raw_cases import write_raw
 
     with progress() as bar:
         task = bar.add_task("painting cases", total=cases)
         planted = write_raw(out, cases=cases, seed=seed, progress=lambda done: bar.update(task, completed=done))
+    if as_json:
+        output.print_json({"folder": str(out), "cases": cases, "faults": len(planted)})
+        return
     click.echo(f"{out}: {cases} raw cases, faults in {len(planted)}; next: medthink curate build {out / 'plan.toml'}")

@@ -1,95 +1,83 @@
 """`medthink data export`."""
 
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
+import msgspec
 
 from medthink.bridges.targets import TARGETS, Trainer, TrainingTask
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.images.stores import NoImages
 from medthink.cli import output
-from medthink.cli.command import SectionedCommand
+from medthink.cli.flags import PATH, ListOption, embed_flag, json_flag, out_any, split_flag, to_flag
 from medthink.core.errors import Declined, UsageError
+
+if TYPE_CHECKING:
+    from medthink.bridges.targets import WrittenTarget
 
 _THE_REST = "the rest is written; medthink data check lists every such image"
 _NAMED = 5
 
 
-@click.command(cls=SectionedCommand, sections={"--format": "As a benchmark", "--for": "For another tool", "-h": "Help"})
-@click.argument("source", metavar="IN", type=click.Path(path_type=Path))
-@click.argument("out", metavar="OUT", type=click.Path(path_type=Path))
+_WHOLE = {"jsonl": "the whole benchmark, as text", "parquet": "the whole benchmark, compressed"}
+_TARGETS = {name: one.summary for name, one in TARGETS.items() if not one.is_of_run}
+
+
+@click.command()
+@click.argument("source", metavar="DATA", type=PATH)
+@out_any
+@to_flag(_WHOLE | _TARGETS)
+@embed_flag
 @click.option(
-    "--format", "format_", type=click.Choice(["jsonl", "parquet"]), help="Write the whole benchmark in this format."
-)
-@click.option("--embed-images", is_flag=True, help="Put the images into the parquet files, or into Inspect's log.")
-@click.option(
-    "--for",
-    "target",
-    type=click.Choice(list(TARGETS)),
-    help=f"Instead: {'; '.join(f'{name}: {one.summary}' for name, one in TARGETS.items())}.",
-)
-@click.option(
-    "--task",
-    type=click.Choice(get_args(TrainingTask)),
-    default="answer",
-    show_default=True,
+    "-t", "--task", type=click.Choice(get_args(TrainingTask)), default="answer", show_default=True,
     help="The task of the training examples.",
-)
+)  # fmt: skip
 @click.option(
-    "--trainer",
-    type=click.Choice(get_args(Trainer)),
-    default="neutral",
-    show_default=True,
+    "--trainer", type=click.Choice(get_args(Trainer)), default="neutral", show_default=True,
     help="The tool that will read the training examples.",
-)
-@click.option("--split", default="test", show_default=True, help="The split to write for lmms-eval or VLMEvalKit.")
+)  # fmt: skip
+@split_flag
 @click.option(
-    "--against",
-    multiple=True,
-    type=click.Path(path_type=Path),
+    "--held-out", cls=ListOption, type=PATH, metavar="DATA",
     help="A held-out benchmark: its cases are excluded from the training examples; may be repeated.",
-)
-@click.option("--data", type=click.Path(path_type=Path), help="Of a run: its benchmark, if it has moved.")
-def data_export(
-    source: Path,
-    out: Path,
-    format_: Literal["jsonl", "parquet"] | None,
-    target: str | None,
-    **options: Any,
-) -> None:
-    """Write the benchmark (or run) IN as OUT: in another format without loss, or for another tool.
+)  # fmt: skip
+@json_flag
+def data_export(source: Path, out: Path, target: str, as_json: bool, **options: Any) -> None:
+    """Write the benchmark DATA in another format without loss, or for another tool.
 
     Training examples come from the train split only; cases that nearly repeat a case of another split are refused.
-    Exit code 0: all written, 1: written, but images are missing, damaged or outside the benchmark, 2: nothing written.
+    --split is for lmms-eval and VLMEvalKit. Exit code 0: all written, 1: written, but images are missing, damaged or
+    outside the benchmark, 2: nothing written.
 
     \b
-    Example: medthink data export bench/ bench-parquet/ --format parquet --embed-images
-    Example: medthink data export bench/ sft/ --for sft --task twi --trainer trl
-    Example: medthink data export runs/qwen requests.jsonl --for vllm-batch
-    Example: medthink data export runs/qwen logs/qwen.eval --for inspect
-    Example: medthink data export bench/ LMUData/MedThink.tsv --for vlmevalkit
+    Example: medthink data export bench/ --to parquet --embed-images -o bench-parquet/
+    Example: medthink data export bench/ --to sft --task twi --trainer trl -o sft/
+    Example: medthink data export bench/ --to vlmevalkit -o LMUData/MedThink.tsv
     """
 
-    from medthink.bridges.targets import TargetOptions, write_run_target, write_target
+    from medthink.bridges.targets import TargetOptions, write_target
 
-    if (format_ is None) == (target is None):
-        raise UsageError("either --format or --for is needed, not both", remedy="choose one of them")
     chosen = TargetOptions(**options)
-    if format_ is not None:
-        if chosen.embed_images and format_ != "parquet":
-            raise UsageError("only parquet can embed images", remedy="add --format parquet")
+    if target in _WHOLE:
+        if chosen.embed_images and target != "parquet":
+            raise UsageError("only parquet can embed images", remedy="write --to parquet, or leave --embed-images out")
         if chosen != TargetOptions(embed_images=chosen.embed_images):
-            raise UsageError("these flags need --for", remedy="add, for example, --for sft, or leave these flags out")
-        _export_whole(source, out, format_, chosen.embed_images)
+            raise UsageError(
+                f"a whole benchmark takes no flags but --embed-images: {target}", remedy="write --to sft, say"
+            )
+        _export_whole(source, out, target, chosen.embed_images, as_json=as_json)
         return
-    assert target is not None
     with output.staged_progress("Reading") as progress:
-        if TARGETS[target].is_of_run:
-            written = write_run_target(target, source, out, chosen, progress)
-        else:
-            written = write_target(target, Benchmark.open(source), out, chosen, progress)
-    for line in written.lines:
+        written = write_target(target, Benchmark.open(source), out, chosen, progress)
+    show_written(written, out, as_json=as_json)
+
+
+def show_written(written: "WrittenTarget", out: Path, *, as_json: bool) -> None:
+    """Say what was written; Declined if something is lacking."""
+    if as_json:
+        output.print_json({"out": str(out)} | msgspec.to_builtins(written))
+    for line in () if as_json else written.lines:
         output.print_line(line)
     for warning in written.warnings:
         output.print_line(f"medthink: {warning}", stderr=True)
@@ -97,16 +85,23 @@ def data_export(
         raise Declined(written.lacking, remedy=_THE_REST)
 
 
-def _export_whole(source: Path, out: Path, format_: Literal["jsonl", "parquet"], embed_images: bool) -> None:
+def _export_whole(source: Path, out: Path, form: str, embed_images: bool, *, as_json: bool) -> None:
     from medthink.cases.files.export import export_benchmark
 
     benchmark = Benchmark.open(source)
     with output.progress() as bar:
         task = bar.add_task("Exporting", total=len(benchmark))
         done = export_benchmark(
-            benchmark, out, format=format_, embed_images=embed_images, progress=lambda: bar.advance(task)
+            benchmark,
+            out,
+            format="parquet" if form == "parquet" else "jsonl",
+            embed_images=embed_images,
+            progress=lambda: bar.advance(task),
         )
-    output.print_line(f"{done.cases:,} cases, {done.images:,} images → {out}")
+    if as_json:
+        output.print_json({"out": str(out)} | msgspec.to_builtins(done))
+    else:
+        output.print_line(f"{done.cases:,} cases, {done.images:,} images → {out}")
     if isinstance(benchmark.images, NoImages):
         output.print_line(f"medthink: there are no images in {source}", stderr=True)
         return

@@ -17,6 +17,7 @@ from medthink.cases.case import Case
 from medthink.cases.icd import chapter_title
 from medthink.cases.statistics import UNKNOWN_CHAPTER, SplitStatistics, Statistics, compute_statistics
 from medthink.cli import output
+from medthink.cli.flags import figure_flag, html_flag, json_flag
 from medthink.core.files import write_atomic
 from medthink.core.numbers import as_percent
 
@@ -24,24 +25,24 @@ _WIDEST = 100
 
 
 @click.command("show")
-@click.argument("path", type=click.Path())
+@click.argument("path", metavar="DATA", type=click.Path())
 @click.argument("case_number", metavar="CASE", type=int)
 @click.option("--reveal", is_flag=True, help="Show the withheld parts too: captions, findings, answer, discussion.")
-@click.option(
-    "--html", type=click.Path(), help="Write a self-contained page instead; withheld parts are folded unless revealed."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON; the withheld parts only with --reveal.")
-def data_show(path: str, case_number: int, reveal: bool, html: str | None, as_json: bool) -> None:
+@html_flag
+@json_flag
+def data_show(path: str, case_number: int, reveal: bool, page: Path | None, as_json: bool) -> None:
     """Show one case, by its number: history, images, options.
+
+    The withheld parts are printed only with --reveal; on a page they are folded.
 
     Example: medthink data show bench/ 12 --html case.html
     """
     case = Benchmark.open(path).case(case_number)
-    if html is not None:
+    if page is not None:
         from medthink.web.cases.file import case_file
 
-        write_atomic(Path(html), [case_file(case, reveal=reveal).encode()])
-        output.console().print(Text(f"Page: {html}"))
+        write_atomic(page, [case_file(case, reveal=reveal).encode()])
+        output.console().print(Text(f"Page: {page}"))
         return
     if as_json:
         output.print_json(_case_as_json(case, reveal=reveal))
@@ -118,15 +119,15 @@ _LENGTH_BINS = ((0, 9), (10, 19), (20, 29), (30, 39), (40, 59), (60, 79), (80, s
 
 
 @click.command("stats")
-@click.argument("path", type=click.Path())
-@click.option("--json", "as_json", is_flag=True, help="Print every count as JSON.")
-@click.option("--figure", type=click.Path(), help="Also draw one figure: .svg, .pdf or .png.")
-def data_stats(path: str, as_json: bool, figure: str | None) -> None:
+@click.argument("path", metavar="DATA", type=click.Path())
+@figure_flag
+@json_flag
+def data_stats(path: str, as_json: bool, figure: Path | None) -> None:
     """Describe a benchmark: the summary table of its card, and the distributions behind it.
 
     Example: medthink data stats bench/ --figure stats.svg
     """
-    if figure is not None and Path(figure).suffix not in _FIGURES:
+    if figure is not None and figure.suffix not in _FIGURES:
         raise click.BadParameter(f"must end in {', '.join(_FIGURES)}", param_hint="--figure")
     benchmark = Benchmark.open(path)
     with output.progress() as bar:
@@ -135,7 +136,7 @@ def data_stats(path: str, as_json: bool, figure: str | None) -> None:
     if figure is not None:
         from medthink.cases.statistics_figure import draw_statistics
 
-        draw_statistics(statistics, Path(figure))
+        draw_statistics(statistics, figure)
     if as_json:
         output.print_json(_as_json(statistics))
         return

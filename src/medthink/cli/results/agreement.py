@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import to_builtins
 
+from medthink.cli.flags import PATH, by_case_flag, data_flag, json_flag, key_flag, slices_flag
 from medthink.cli.output import console, print_json, print_line, print_table
 from medthink.cli.reading import show_unused_rows
 from medthink.core.numbers import as_percent
@@ -60,27 +61,20 @@ def _show_items(found: "ReadItems") -> None:
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path))
-@click.argument("tables", nargs=-1, type=click.Path(path_type=Path))
-@click.option(
-    "--key", type=click.Path(path_type=Path), metavar="FILE", help="The key of blinded reading lists (FOLDER-key.json)."
-)
-@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, if it has moved.")
-@click.option("--slices", is_flag=True, help="Also show agreement within slices.")
-@click.option(
-    "--items",
-    "shows_items",
-    is_flag=True,
-    help="Instead, show the cases on which raters disagree most, and doubtful labels.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.argument("run", type=PATH)
+@click.argument("tables", nargs=-1, type=PATH)
+@key_flag
+@data_flag
+@slices_flag
+@by_case_flag
+@json_flag
 def agreement(
     run: Path,
     tables: tuple[Path, ...],
     key: Path | None,
     data: Path | None,
     slices: bool,
-    shows_items: bool,
+    by_case: bool,
     as_json: bool,
 ) -> None:
     """Compare the readers in TABLES and the judges of RUN with each other.
@@ -91,7 +85,7 @@ def agreement(
     \b
     Example: medthink agreement runs/retrieval reading/anna.csv reading/ben.csv --key reading-key.json
     Example: medthink agreement runs/retrieval
-    Example: medthink agreement runs/retrieval reading/*.csv --key reading-key.json --items
+    Example: medthink agreement runs/retrieval reading/*.csv --key reading-key.json --by-case
     """
     from msgspec import to_builtins
 
@@ -100,7 +94,7 @@ def agreement(
     from medthink.runs.run import Run
 
     cases = Run.open(run).cases(data)
-    if shows_items:
+    if by_case:
         show_items(run, tables, cases, key=key, as_json=as_json)
         return
     sliced = slice_cases(cases.values())

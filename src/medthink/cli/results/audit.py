@@ -8,6 +8,7 @@ import click
 from msgspec import to_builtins
 
 from medthink.cli.command import LazyGroup
+from medthink.cli.flags import PATH, ListOption, data_flag, json_flag, split_flag
 from medthink.cli.output import console, print_json, print_line, print_table, progress
 from medthink.core.errors import UsageError
 from medthink.core.files import short_names
@@ -167,12 +168,12 @@ def audit() -> None:
 
 
 @click.command("contamination")
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("runs", nargs=-1, required=True, type=PATH)
 @click.option(
     "--control",
     "controls",
-    multiple=True,
-    type=click.Path(path_type=Path),
+    cls=ListOption,
+    type=PATH,
     metavar="RUN",
     help="A control: a recall run on cases, or with a model, for which nothing can be remembered; may be repeated.",
 )
@@ -183,13 +184,8 @@ def audit() -> None:
     metavar="DATE",
     help="The day from which the model cannot know cases: show accuracy before and after it.",
 )
-@click.option(
-    "--data",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    help="A benchmark of RUNS or controls, if it has moved; may be repeated.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@data_flag.but(cls=ListOption, help="A benchmark of RUNS or controls, if it has moved; may be repeated.")
+@json_flag
 def audit_contamination(
     runs: tuple[Path, ...],
     controls: tuple[Path, ...],
@@ -208,10 +204,10 @@ def audit_contamination(
 
 
 @click.command("shortcuts")
-@click.argument("data", type=click.Path(path_type=Path))
-@click.argument("runs", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--split", default="test", show_default=True, help="The split to audit.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.argument("data", type=PATH)
+@click.argument("runs", nargs=-1, type=PATH)
+@split_flag
+@json_flag
 def audit_shortcuts(data: Path, runs: tuple[Path, ...], split: str, as_json: bool) -> None:
     """Audit the benchmark DATA for shortcuts, and RUNS (or submission files) for what they add over guessing.
 

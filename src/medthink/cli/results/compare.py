@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import to_builtins
 
+from medthink.cli.flags import PATH, by_case_flag, data_flag, json_flag, split_flag
 from medthink.cli.output import console, draw, print_json, print_line, print_table
 from medthink.core.errors import UsageError
 from medthink.core.numbers import as_p_value, as_percent, as_points, as_usd
@@ -24,26 +25,19 @@ _MOST_BESIDE = 6
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--data", type=click.Path(path_type=Path), help="The benchmark; needed for files, and for runs whose data moved."
-)
-@click.option("--split", default="test", show_default=True, help="For files of predictions: the split they are about.")
-@click.option(
-    "--items",
-    "shows_items",
-    is_flag=True,
-    help="Instead, list cases: the hardest, those that separate the leading runs, and those whose key may be wrong.",
-)
+@click.argument("runs", nargs=-1, required=True, type=PATH)
+@data_flag
+@split_flag
+@by_case_flag
 @click.option(
     "--sequential",
     is_flag=True,
     help="Compare runs case by case in a random order, with intervals that "
     "stay valid at every look; runs need not be finished.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_flag
 def compare(
-    runs: tuple[Path, ...], data: Path | None, split: str, shows_items: bool, sequential: bool, as_json: bool
+    runs: tuple[Path, ...], data: Path | None, split: str, by_case: bool, sequential: bool, as_json: bool
 ) -> None:
     """Compare RUNS (run folders or submission files) on the same cases, and say which differences are significant.
 
@@ -52,7 +46,7 @@ def compare(
     \b
     Example: medthink compare runs/all-images runs/no-images
     Example: medthink compare runs/ours theirs.jsonl --data bench/
-    Example: medthink compare runs/* --items
+    Example: medthink compare runs/* --by-case
     Example: medthink compare runs/a runs/b --sequential
     """
     from medthink.scoring.compare import compare_paths
@@ -61,7 +55,7 @@ def compare(
     if sequential:
         _watch(runs, data, split, as_json=as_json)
         return
-    if shows_items:
+    if by_case:
         _show_items(runs, data, split, as_json=as_json)
         return
     comparison = compare_paths(runs, data, split=split)
@@ -244,9 +238,7 @@ def open_rule(spec: "RunSpec", goal: str, claim: "WatchClaim") -> "StopWhenKnown
     from medthink.workflow.tasks import has_letters
 
     if not has_letters(spec.task, spec.condition):
-        raise UsageError(
-            "this task yields no letters, so --until-known does not apply", remedy="leave out --until-known"
-        )
+        raise UsageError("this task yields no letters, so --stop-when does not apply", remedy="leave out --stop-when")
     held = read_selected(spec.benchmark, spec.selection)
     half_width, rival = _read_points(goal), None
     if half_width is None:
@@ -267,7 +259,7 @@ def _read_points(goal: str) -> float | None:
     except ValueError:
         return None
     if not 0 < points < 50:
-        raise UsageError(f"--until-known {goal}", remedy="give a half-width between 0 and 50 points, or a run")
+        raise UsageError(f"--stop-when {goal}", remedy="give a half-width between 0 and 50 points, or a run")
     return points / 100
 
 

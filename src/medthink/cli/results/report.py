@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from medthink.cli.output import print_line
+from medthink.cli.flags import PATH, data_flag, figure_flag, json_flag, out_file
+from medthink.cli.output import print_json, print_line
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -14,22 +15,17 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, metavar="RUN…", type=click.Path(path_type=Path))
-@click.option(
-    "-o", "--out", required=True, metavar="FILE", type=click.Path(path_type=Path), help="The page to write: .html."
-)
-@click.option(
-    "--data", type=click.Path(path_type=Path), help="The benchmark: for submission files, or if it has moved."
-)
-@click.option(
-    "--figure", metavar="FILE", type=click.Path(path_type=Path), help="Also the overview figure: .pdf, .svg or .png."
-)
+@click.argument("runs", nargs=-1, required=True, metavar="RUN…", type=PATH)
+@out_file
+@data_flag
+@figure_flag
 @click.option("--audit", is_flag=True, help="Also train guessers and compare the runs with them.")
 @click.option("--interactive", is_flag=True, help="Add JavaScript that sorts and filters tables.")
-@click.option("--csv", metavar="FILE", type=click.Path(path_type=Path), help="Also a table of all runs.")
-@click.option("--markdown", metavar="FILE", type=click.Path(path_type=Path), help="Also the tables in Markdown.")
-@click.option("--latex", metavar="FILE", type=click.Path(path_type=Path), help="Also the tables in LaTeX (booktabs).")
-def report(runs: tuple[Path, ...], out: Path, **options: "Unpack[ReportOptions]") -> None:
+@click.option("--csv", metavar="FILE", type=PATH, help="Also a table of all runs.")
+@click.option("--markdown", metavar="FILE", type=PATH, help="Also the tables in Markdown.")
+@click.option("--latex", metavar="FILE", type=PATH, help="Also the tables in LaTeX (booktabs).")
+@json_flag
+def report(runs: tuple[Path, ...], out: Path, as_json: bool, **options: "Unpack[ReportOptions]") -> None:
     """Write one self-contained page about RUNs (runs or submission files): summary, figures, cases, how it was made.
 
     The page opens from disk and loads nothing from elsewhere; it contains no JavaScript unless --interactive is given.
@@ -42,6 +38,10 @@ def report(runs: tuple[Path, ...], out: Path, **options: "Unpack[ReportOptions]"
     from medthink.report.page import write_report
 
     write_report(runs, out, **options)
-    for path in (out, options["figure"], options["csv"], options["markdown"], options["latex"]):
+    written = {"page": out} | {name: options[name] for name in ("figure", "csv", "markdown", "latex")}
+    if as_json:
+        print_json({name: str(path) for name, path in written.items() if path is not None})
+        return
+    for path in written.values():
         if path is not None:
             print_line(f"Written: {path}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
-from medthink.cli.flags import on_option, read_cluster
+from medthink.cli.flags import PATH, cluster_flag, data_flag, json_flag, read_cluster, slices_flag, split_flag
 from medthink.cli.output import console, draw, plain, print_json, progress
 from medthink.core.files import short_names
 
@@ -23,24 +23,21 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, if it has moved since.")
-@click.option("--split", default="test", show_default=True, help="For a file of predictions: its split.")
-@click.option("--slices", is_flag=True, help="Show accuracy by slice.")
+@click.argument("runs", nargs=-1, required=True, type=PATH)
+@data_flag
+@split_flag
+@slices_flag
 @click.option("--radcliq", is_flag=True, help="Also compute RadCliQ; needs the extra radcliq.")
-@click.option("--weights", type=click.Path(path_type=Path), metavar="DIR", help="RadCliQ: the folder of weights.")
-@click.option("--download", is_flag=True, help="RadCliQ: download missing weights.")
+@click.option("--radcliq-weights", "weights", type=PATH, metavar="FOLDER", help="The folder of RadCliQ's weights.")
+@click.option("--radcliq-download", "download", is_flag=True, help="Download weights of RadCliQ that are missing.")
 @click.option(
-    "--components", type=click.Path(path_type=Path), metavar="FILE", help="RadCliQ: components computed elsewhere."
+    "--radcliq-components", "components", type=PATH, metavar="FILE", help="RadCliQ's components, computed elsewhere."
 )
 @click.option(
-    "--annotations",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="RadCliQ: RadGraph annotations made elsewhere.",
+    "--radgraph-annotations", "annotations", type=PATH, metavar="FILE", help="RadGraph's annotations, made elsewhere."
 )
-@on_option("RadCliQ: compute it")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@cluster_flag("Compute RadCliQ")
+@json_flag
 def score(runs: tuple[Path, ...], data: Path | None, split: str, slices: bool, as_json: bool, **radcliq: Any) -> None:
     """Score RUNS (folders of `medthink run`, or .jsonl files in the submission format) against the references.
 
@@ -53,10 +50,10 @@ def score(runs: tuple[Path, ...], data: Path | None, split: str, slices: bool, a
     from medthink.scoring.radcliq import RadCliQOptions
     from medthink.scoring.scores import to_plain
 
-    is_wanted, on = radcliq.pop("radcliq"), radcliq.pop("on")
+    is_wanted, cluster = radcliq.pop("radcliq"), radcliq.pop("cluster")
     options = RadCliQOptions(**radcliq)
     wanted = options if is_wanted or options != RadCliQOptions() else None
-    spread = read_cluster(on, needs="--radcliq", is_wanted=wanted is not None)
+    spread = read_cluster(cluster, needs="--radcliq", is_wanted=wanted is not None)
     with progress() as bar:
         wanted = wanted and replace(wanted, progress=_telling(bar), spread=spread)
         scored = [_score(path, data, split, wanted) for path in runs]

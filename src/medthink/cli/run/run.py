@@ -10,14 +10,19 @@ import click
 
 from medthink.cli.command import SectionedCommand
 from medthink.cli.flags import (
-    FiniteFloat,
-    batch_option,
+    ListOption,
+    cluster_flag,
     condition_flags,
-    no_wait_option,
-    on_option,
-    read_batch,
+    dry_run_flag,
+    json_flag,
+    model_flag,
+    out_run,
     read_condition,
+    read_terms,
+    read_transport,
     say_jobs,
+    sending_flags,
+    split_flag,
 )
 from medthink.cli.output import print_json, print_line
 from medthink.cli.results.compare import open_rule, show_stopping
@@ -32,9 +37,10 @@ if TYPE_CHECKING:
     from medthink.runs.run import Run
     from medthink.runs.session import RunSession
     from medthink.scoring.sequential import SequentialStatement, StopWhenKnown
+    from medthink.stats.confidence_sequences import WatchClaim
 
 # What a person asks of one call of the command, not of the run; where it is made is no part of it either.
-_NOT_PLANNED = frozenset({"json", "dry_run", "show_prompts", "help", "shards", "on"})
+_NOT_PLANNED = frozenset({"json", "dry_run", "show_prompts", "help", "shards", "cluster"})
 Fields = dict[str, Any]
 
 
@@ -138,79 +144,34 @@ _GARBAGE_THRESHOLD = 20_000
     callback=plan_callback,
     type=click.Path(path_type=Path),
 )
+@model_flag
 @click.option(
-    "--model",
-    metavar="SPEC",
-    help="openai/NAME, anthropic/NAME, google/NAME, server/NAME, inspect/PROVIDER/NAME, local/PATH, "
-    "baseline/NAME, replay/RUN.",
-)
-@click.option(
-    "--task", type=click.Choice(task_names()), default="answer", show_default=True,
+    "-t", "--task", type=click.Choice(task_names()), default="answer", show_default=True,
     help="The answer alone; twi (think with images): findings, summary, differential; or a teaching discussion.",
 )  # fmt: skip
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="RUN", help="The run's folder; an existing run is continued."
-)
-@click.option("--split", default="test", show_default=True, help="Which split of DATA.")
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N cases.")
-@click.option("--cases", metavar="ID,ID…", help="Only these cases.")
+@out_run
+@split_flag
+@click.option("-n", "--limit", type=click.IntRange(1), metavar="N", help="Only the first N cases.")
+@click.option("--cases", cls=ListOption, type=click.IntRange(0), metavar="ID,…", help="Only these cases.")
 @click.option("--shard", metavar="I/N", help="Only part I of N; medthink merge puts them together.")
-@click.option("--shards", type=click.IntRange(1), metavar="N", help="With --on: split the run into N parts.")
-@on_option("Make the parts")
+@click.option("--shards", type=click.IntRange(1), metavar="N", help="With --cluster: split the run into N parts.")
+@cluster_flag("Make the parts")
 @condition_flags
+@sending_flags
 @click.option(
-    "--base-url",
-    "base_urls",
-    multiple=True,
-    metavar="URL",
-    help="Address of the server; give several to balance the load.",
-)
-@click.option(
-    "--concurrency",
-    type=click.IntRange(1),
-    metavar="N",
-    default=16,
-    show_default=True,
-    help="Maximum concurrent calls.",
-)
-@click.option("--rpm", type=click.IntRange(1), metavar="N", help="At most N requests per minute.")
-@click.option("--tpm", type=click.IntRange(1), metavar="N", help="At most N tokens per minute.")
-@click.option(
-    "--timeout",
-    type=FiniteFloat(1),
-    metavar="S",
-    default=600.0,
-    show_default=True,
-    help="Seconds to wait for one reply.",
-)
-@click.option(
-    "--patience", type=FiniteFloat(0), metavar="S", default=600.0, show_default=True,
-    help="How many seconds to wait for a server that is down or a provider that asks us to slow down.",
-)  # fmt: skip
-@batch_option
-@no_wait_option
-@click.option(
-    "--cancel-batches",
-    is_flag=True,
-    help="First cancel the batches of earlier sessions, keeping what they have answered.",
-)
-@click.option("--rehash", is_flag=True, help="Hash all images again, even if their files look unchanged.")
-@click.option("--no-preflight", is_flag=True, help="Skip the check of server, model and key before the first call.")
-@click.option("--max-usd", type=FiniteFloat(0), metavar="USD", help="Stop before the run costs more than this.")
-@click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop after this many calls.")
-@click.option(
-    "--until-known", metavar="POINTS|RUN",
-    help="Stop as soon as the accuracy is known to ±POINTS, or as soon as this run is shown to be better or worse "
-    "than RUN.",
+    "--rehash/--no-rehash", default=False, help="Hash all images again, even if their files look unchanged.",
 )  # fmt: skip
 @click.option(
-    "--claim", type=click.Choice(["these", "such"]), default="these", show_default=True,
-    help="With --until-known: what the interval refers to: these cases only, or the population they were drawn from.",
+    "--stop-when", metavar="POINTS|RUN",
+    help="Stop as soon as the accuracy is known to ±POINTS, or this run is shown to be better or worse than RUN.",
 )  # fmt: skip
-@click.option("--prices", type=click.Path(path_type=Path), metavar="FILE", help="Your own prices (TOML).")
-@click.option("--dry-run", is_flag=True, help="Count what is left to do: calls, tokens, images, cost; send nothing.")
+@click.option(
+    "--population/--no-population", default=False,
+    help="With --stop-when: known for the population that the cases were drawn from, not for these cases only.",
+)  # fmt: skip
+@dry_run_flag
 @click.option("--show-prompts", is_flag=True, help="Print what would be sent for the first case; send nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_flag
 def run(data: Path | None, as_json: bool, dry_run: bool, show_prompts: bool, **flags: Any) -> None:
     """Run a model over the cases of DATA, keeping every call on disk.
 
@@ -226,9 +187,10 @@ def run(data: Path | None, as_json: bool, dry_run: bool, show_prompts: bool, **f
     from medthink.cli.run import display
     from medthink.cli.run.shards import carry_out_shards, read_shards
 
-    goal, claim = flags.pop("until_known"), flags.pop("claim")
+    goal = flags.pop("stop_when")
+    claim: WatchClaim = "such" if flags.pop("population") else "these"
     if goal is not None and flags["batch"]:
-        raise UsageError("a batch cannot be stopped halfway", remedy="leave out --batch or --until-known")
+        raise UsageError("a batch cannot be stopped halfway", remedy="leave out --batch or --stop-when")
     shards = read_shards(flags, goal=goal)
     transport = read_transport(flags)
     spec = read_spec(data, flags, needs_out=not (dry_run or show_prompts))
@@ -331,40 +293,13 @@ def read_spec(data: Path | None, flags: dict[str, Any], *, needs_out: bool) -> "
     selection = Selection(
         split=flags.pop("split"),
         limit=flags.pop("limit"),
-        cases=_read_case_ids(cases),
+        cases=tuple(sorted(set(cases))) or None,
         shard=None if shard is None else parse_shard(shard),
     )
     plan = None if out is None else write_plan(click.get_current_context(), out)
-    preflight, rehash = not flags.pop("no_preflight"), flags.pop("rehash")
-    batches = read_batch(flags) | {"cancel_batches": flags.pop("cancel_batches")}
-    limits = {name: flags.pop(name) for name in ("base_urls", "max_usd", "max_calls", "prices")}
+    rehash, terms = flags.pop("rehash"), read_terms(flags)
     condition = read_condition(task, flags)
     return RunSpec(
         benchmark=data, model=model, out=out, task=task, condition=condition, selection=selection, plan=plan,
-        preflight=preflight, rehash=rehash, **batches, **limits,
+        rehash=rehash, **terms,
     )  # fmt: skip
-
-
-def _read_case_ids(text: str | None) -> tuple[int, ...] | None:
-    if text is None:
-        return None
-    words = text.replace(",", " ").split()
-    if not words or not all(word.isdecimal() for word in words):
-        raise UsageError(f"not case numbers: {text!r}", remedy="write them as --cases 12,345")
-    return tuple(sorted({int(word) for word in words}))
-
-
-def read_transport(flags: dict[str, Any]) -> "Transport":
-    """The transport that the flags describe; removes what it uses from them."""
-    from medthink.models.limits import Backoff, RateLimits
-    from medthink.models.transport import Transport
-
-    return Transport(
-        pace=RateLimits(
-            concurrency=flags.pop("concurrency"),
-            requests_per_minute=flags.pop("rpm"),
-            tokens_per_minute=flags.pop("tpm"),
-        ),
-        backoff=Backoff(patience_s=flags.pop("patience")),
-        timeout_s=flags.pop("timeout"),
-    )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import json, to_builtins
 
+from medthink.cli.flags import PATH, data_flag, html_flag, json_flag
 from medthink.cli.output import console, plain, print_json, print_line, print_table
 from medthink.core.errors import UsageError
 from medthink.core.numbers import as_usd, count_of
@@ -21,13 +22,13 @@ _SHOWN_ELSEWHERE = ("case", "split", "sample", "calls", "tokens", "cost_usd", "l
 
 
 @click.command()
-@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("run", metavar="RUN", type=PATH)
 @click.argument("case_number", metavar="[CASE]", required=False, type=int)
 @click.option("--failed", is_flag=True, help="Only cases without a usable answer: failed, refused, unparsed …")
 @click.option("--wrong", is_flag=True, help="Only cases answered wrongly.")
-@click.option("--html", "page", type=click.Path(path_type=Path), metavar="FILE", help="Write a self-contained page.")
-@click.option("--data", type=click.Path(path_type=Path), help="The benchmark, if it has moved since.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@html_flag
+@data_flag
+@json_flag
 def show(
     run: Path, case_number: int | None, failed: bool, wrong: bool, page: Path | None, data: Path | None, as_json: bool
 ) -> None:

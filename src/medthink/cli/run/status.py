@@ -5,6 +5,7 @@ from pathlib import Path
 import click
 from msgspec import to_builtins
 
+from medthink.cli.flags import json_flag
 from medthink.cli.output import console, describe_finished, describe_phase, print_json, print_table, progress_text
 from medthink.cli.run.display import about_run, read_jobs, say_failures, say_jobs_waiting, show_progress_of
 from medthink.core.errors import DataError
@@ -12,7 +13,7 @@ from medthink.core.errors import DataError
 
 @click.command()
 @click.argument("folder", metavar="RUN|SWEEP", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_flag
 def status(folder: Path, as_json: bool) -> None:
     """Show how far a run or a sweep is, what it has cost, and why calls failed; it may still be in progress.
 

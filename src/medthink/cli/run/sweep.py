@@ -10,8 +10,9 @@ import click
 from msgspec import to_builtins
 
 from medthink.cli.command import HELP_FLAGS
+from medthink.cli.flags import dry_run_flag, json_flag, max_calls_flag, max_usd_flag, read_transport
 from medthink.cli.output import console, print_json, print_line, print_table
-from medthink.cli.run.run import Fields, check_fields, flags_of, read_spec, read_transport
+from medthink.cli.run.run import Fields, check_fields, flags_of, read_spec
 from medthink.cli.run.run import run as run_command
 from medthink.core.errors import DataError, MedThinkError, OutsideError, PartlyFailed, UsageError, suggest
 from medthink.core.jsonio import read_toml
@@ -27,10 +28,10 @@ _FIGURE = "overview.svg"
 
 @click.command()
 @click.argument("plan", metavar="PLAN.toml", type=click.Path(path_type=Path))
-@click.option("--max-usd", type=float, metavar="USD", help="Stop before all runs together cost more than this.")
-@click.option("--max-calls", type=click.IntRange(0), metavar="N", help="Stop after this many calls in total.")
-@click.option("--dry-run", is_flag=True, help="Count what is left to do in every run; send nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@max_usd_flag
+@max_calls_flag
+@dry_run_flag
+@json_flag
 def sweep(
     plan: Path,
     max_usd: float | None,
@@ -304,7 +305,7 @@ def _read_run(name: str, fields: Fields, data: Path, out: Path, file: Path) -> "
         remedy = suggest(strange[0], known, "the fields are the flags of medthink run")
         raise DataError("no such field", file=file, field=strange[0], remedy=remedy)
     checked = check_fields(fields, known, file, click.Context(run_command))
-    words = [word for key, value in checked.items() for word in _typed(f"--{key.replace('_', '-')}", value)]
+    words = [word for key, value in checked.items() for word in _typed(known[key], value)]
     try:
         context = run_command.make_context(
             "run", [str(data), f"--out={out}", *words], help_option_names=list(HELP_FLAGS)
@@ -322,11 +323,11 @@ def _read_run(name: str, fields: Fields, data: Path, out: Path, file: Path) -> "
 _NOT_OF_A_RUN = ("data", "as_json", "dry_run", "show_prompts")
 
 
-def _typed(flag: str, value: Any) -> list[str]:
+def _typed(flag: click.Parameter, value: Any) -> list[str]:
     """The flag as it would be typed."""
     if isinstance(value, bool):
-        return [flag] if value else []
-    return [f"{flag}={one}" for one in (value if isinstance(value, list) else [value])]
+        return [flag.opts[-1] if value else flag.secondary_opts[-1]]
+    return [f"{flag.opts[-1]}={one}" for one in (value if isinstance(value, list) else [value])]
 
 
 def _number(value: Any, name: str, file: Path) -> float | None:

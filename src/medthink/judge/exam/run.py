@@ -189,11 +189,11 @@ def _open_made(
     if plan is not None and plan != manifest.plan:
         raise UsageError(
             f"{out} holds an exam of {manifest.items} items per edit, made with seed {manifest.seed}",
-            remedy="leave --items and --seed out, or name another folder with --out",
+            remedy="leave --count and --seed out, or name another folder with --out",
         )
     place = benchmark or Path(manifest.benchmark)
     if not place.exists() and benchmark is None:
-        raise UsageError(f"the exam's benchmark is no longer at {place}", remedy="name the benchmark: DATA")
+        raise UsageError(f"the exam's benchmark is no longer at {place}", remedy="give its path with --data")
     held = _hold_split(place, manifest.split)
     if held.text_fingerprint != manifest.fingerprint:
         raise UsageError(f"{out} holds an exam made from another benchmark", remedy="name another folder with --out")

@@ -13,6 +13,8 @@ import pybase64
 
 from medthink.core.errors import UsageError
 from medthink.models.request import ImagePart, ModelError, Reply, Request, TextPart, Usage
+from medthink.models.wires.answers import Ending, make_reply
+from medthink.models.wires.usage import TokenCounts
 
 if TYPE_CHECKING:
     import torch
@@ -72,9 +74,10 @@ class LocalModel:
         is_whole = int(made[-1]) in (ends if isinstance(ends, list) else [ends])
         text = loaded.processor.decode(made, skip_special_tokens=True).strip()
         usage = Usage(input=length, output=len(made))
-        if is_whole and not text:
-            raise ModelError("invalid_reply", "the answer is empty", usage=usage)
-        return Reply(text=text, stop="end" if is_whole else "truncated", usage=usage, model=self.path.name)
+        counted, ending = TokenCounts(usage), Ending("end" if is_whole else "truncated")
+        return make_reply(
+            text=text, ending=ending, counted=counted, model=self.path.name, reasoning="", wants_json=False
+        )
 
 
 def _load(path: Path) -> _Loaded:

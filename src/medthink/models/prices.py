@@ -14,6 +14,10 @@ from medthink.core.files import open_for_reading
 from medthink.models.request import ImagePart, Request, TextPart, Usage
 
 _MILLION = 1_000_000
+# What providers ask for cache writes, for minutes and for an hour or more, as multiples of fresh input.
+_WRITE_FACTOR, _WRITE_LONG_FACTOR = 1.25, 2.0
+_STANDARD_TIERS = ("", "standard", "default", "auto", "batch", "unspecified")
+_TIER_FACTORS = {"flex": 1.0, "priority": 2.0, "fast": 2.0}
 # `-2026-01-31` or `-20260131`: a dated snapshot costs what its model costs.
 _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})$")
 # Providers that reach the same models by another wire.
@@ -23,35 +27,67 @@ _ALIASES = {"openai-chat": "openai"}
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """US dollars for a million tokens; the `_above` prices apply to prompts of more than `above` tokens.
 
-    `batch` is the factor for requests in a batch.
+    `write` and `write_long` are for what goes into a cache, for minutes and for longer. `batch` is the factor for
+    requests in a batch, `batch_cached` that for their cached tokens, and `tiers` holds those for service tiers.
     """
 
     input: float
     output: float
     cached: float | None = None
+    write: float | None = None
+    write_long: float | None = None
     above: int | None = None
     input_above: float | None = None
     cached_above: float | None = None
     output_above: float | None = None
     batch: float = 0.5
+    batch_cached: float | None = None
+    tiers: dict[str, float] = {}
 
-    def cost_usd(self, usage: Usage, *, is_batch: bool = False) -> float:
-        """What this usage of one call costs; cached tokens cost the same as others if no rate is known."""
-        input_price, cached_price, output_price = self._rates(usage.input)
-        fresh = usage.input - usage.cached
-        cost_usd = (fresh * input_price + usage.cached * cached_price + usage.output * output_price) / _MILLION
-        return cost_usd * self.batch if is_batch else cost_usd
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            value = getattr(self, name)
+            for number in value.values() if isinstance(value, dict) else (value,):
+                if number is not None and not 0 <= number < math.inf:
+                    raise ValueError(f"{name} is {number}: a price is a number from 0 upwards")
 
-    def _rates(self, prompt_tokens: int) -> tuple[float, float, float]:
-        cached = self.input if self.cached is None else self.cached
-        if self.above is None or prompt_tokens <= self.above:
-            return self.input, cached, self.output
-        input_above = self.input if self.input_above is None else self.input_above
-        return (
-            input_above,
-            input_above if self.cached_above is None else self.cached_above,
-            self.output if self.output_above is None else self.output_above,
-        )
+    def cost_usd(self, usage: Usage, *, is_batch: bool = False) -> float | None:
+        """What this usage of one call costs; None at a service tier whose price is not known."""
+        factor = self.batch if is_batch else self._tier_factor(usage.tier)
+        if factor is None:
+            return None
+        cached_factor = self.batch_cached if is_batch and self.batch_cached is not None else factor
+        rates = self._rates(usage.input)
+        fresh = usage.input - usage.cached - usage.written - usage.written_long
+        written = usage.written * rates.write + usage.written_long * rates.write_long
+        whole = fresh * rates.input + written + usage.output * rates.output
+        return (whole * factor + usage.cached * rates.cached * cached_factor) / _MILLION
+
+    def _tier_factor(self, tier: str) -> float | None:
+        """The factor of a service tier; without a price of its own, one that may cost less counts as the standard."""
+        return 1.0 if tier in _STANDARD_TIERS else self.tiers.get(tier, _TIER_FACTORS.get(tier))
+
+    def _rates(self, prompt_tokens: int) -> "_Rates":
+        """The rates for a prompt of this size; what has none of its own costs as much as fresh input, or more."""
+        is_above = self.above is not None and prompt_tokens > self.above
+        fresh = self.input_above if is_above and self.input_above is not None else self.input
+        scale = fresh / self.input if self.input else 1.0
+        cached, output = (self.cached_above, self.output_above) if is_above else (None, None)
+        write = _WRITE_FACTOR * self.input if self.write is None else self.write
+        write_long = _WRITE_LONG_FACTOR * self.input if self.write_long is None else self.write_long
+        if cached is None:
+            cached = fresh if self.cached is None else self.cached * scale
+        return _Rates(fresh, cached, write * scale, write_long * scale, self.output if output is None else output)
+
+
+class _Rates(NamedTuple):
+    """US dollars for a million tokens of each kind."""
+
+    input: float
+    cached: float
+    write: float
+    write_long: float
+    output: float
 
 
 class Charge(NamedTuple):
@@ -73,7 +109,7 @@ def charge_attempt(
 ) -> Charge:
     """What an attempt with these tokens cost; one that was or may have been billed is never free."""
     if usage is not None:
-        return Charge(price(usage))
+        return Charge(price(usage), usage.is_least)
     return Charge(worst_usd, is_least=True) if is_billed else NOT_BILLED
 
 

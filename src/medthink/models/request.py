@@ -106,12 +106,21 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Tokens as the provider counts them: `input` includes `cached`, `output` includes `reasoning`."""
+    """Tokens as the provider counts them: `input` includes `cached` and what was `written` to a cache (`written_long`:
+    for longer than a few minutes), `output` includes `reasoning`.
+
+    `tier` is the service tier that they were served at, where the provider names one. `is_least`: the counts contradict
+    each other, and there may have been more.
+    """
 
     input: int = 0
     cached: int = 0
     output: int = 0
     reasoning: int = 0
+    written: int = 0
+    written_long: int = 0
+    tier: str = ""
+    is_least: bool = False
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -119,6 +128,10 @@ class Usage(msgspec.Struct, frozen=True):
             self.cached + other.cached,
             self.output + other.output,
             self.reasoning + other.reasoning,
+            self.written + other.written,
+            self.written_long + other.written_long,
+            self.tier or other.tier,
+            self.is_least or other.is_least,
         )
 
 
@@ -126,6 +139,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     """What a model answered; `usage` is None if the provider does not report it, which is not the same as 0.
 
     `doubts` names additional fields with invalid values, such as a negative token count; they count as unknown.
+    `stop_word` is the provider's reason to stop where it is none that we know: the text is then taken as whole.
     `latency_s` is None if it is not known, as for a reply of a batch.
     """
 
@@ -133,6 +147,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     json: Any = None
     reasoning: str | None = None
     stop: Stop = "end"
+    stop_word: str = ""
     usage: Usage | None = None
     model: str = ""
     latency_s: float | None = 0.0
@@ -195,6 +210,7 @@ ErrorKind = Literal[
     "server",
     "connection",
     "invalid_reply",
+    "no_answer",
     "oversized",
     "invalid_json",
     "bad_request",
@@ -227,6 +243,8 @@ FAILURES: dict[ErrorKind, FailureRule] = {
     "server": FailureRule(tries=6, sickens=True),
     "connection": FailureRule(tries=6, sickens=True, is_billed=True),
     "invalid_reply": FailureRule(tries=4, sickens=True, is_billed=True),
+    # A tool call, or reasoning alone: the same comes again.
+    "no_answer": FailureRule(tries=2, is_billed=True),
     "oversized": FailureRule(tries=2, sickens=True, is_billed=True),
     "invalid_json": FailureRule(tries=3, elsewhere=False, is_billed=True),
     "bad_request": FailureRule(),
@@ -241,7 +259,10 @@ RETRYABLE: frozenset[ErrorKind] = frozenset(kind for kind, rule in FAILURES.item
 
 
 class ModelError(OutsideError):
-    """A call without an answer; `detail` is the server's message, shortened and without the key."""
+    """A call without an answer; `detail` is the server's message, shortened and without the key.
+
+    `is_sent` is False if no byte of it can have reached the server.
+    """
 
     def __init__(
         self,
@@ -252,6 +273,7 @@ class ModelError(OutsideError):
         retry_after_s: float | None = None,
         usage: Usage | None = None,
         remedy: str = "",
+        is_sent: bool = True,
     ) -> None:
         where = f"{kind} (HTTP {status})" if status is not None else kind
         super().__init__(f"{where}: {detail}", remedy=remedy)
@@ -261,6 +283,7 @@ class ModelError(OutsideError):
         self.retry_after_s = retry_after_s
         self.usage = usage
         self.attempts = 0
+        self.is_sent = is_sent
 
     @property
     def retryable(self) -> bool:
@@ -271,7 +294,7 @@ class ModelError(OutsideError):
     def is_billed(self) -> bool:
         """Whether what was sent may have been billed: the answer was lost, unreadable, or came with a good status."""
         is_good = self.status is not None and 200 <= self.status < 300
-        return self.usage is not None or is_good or FAILURES[self.kind].is_billed
+        return self.usage is not None or is_good or (self.is_sent and FAILURES[self.kind].is_billed)
 
     @property
     def advice(self) -> str:

@@ -27,7 +27,7 @@ from medthink.core.clock import now_utc
 from medthink.core.files import write_atomic
 from medthink.core.jsonio import encode_json
 from medthink.models.prices import Charge
-from medthink.models.request import Usage
+from medthink.models.request import Reply, Usage
 
 if TYPE_CHECKING:
     from medthink.runs.ledger.queries import LedgerQueries, Spent
@@ -210,14 +210,15 @@ class ProgressTracker:
         if problem not in self.counts.warnings:
             self.counts.warnings.append(problem)
 
-    def note_model(self, name: str) -> None:
-        """Warn that the provider answers under a different model name than before."""
+    def note_reply(self, reply: Reply) -> None:
+        """Warn of an answer under a different model name than before, or with a reason to stop that is not known."""
+        if reply.stop_word:
+            self.warn(f"replies end for an unknown reason ({reply.stop_word}): their answers are taken as whole")
+        name = reply.model
         if name and name not in self.models:
             if self.models:
-                self.warn(
-                    f"the provider now reports the model {name}; earlier replies came from "
-                    f"{', '.join(sorted(self.models))}"
-                )
+                seen = ", ".join(sorted(self.models))
+                self.warn(f"the provider now reports the model {name}; earlier replies came from {seen}")
             self.models.add(name)
 
     def see(self, prediction: "Prediction", *, is_kept: bool = False) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import json
 import os
 
 import pytest
@@ -10,7 +11,7 @@ from fault_server import FaultServer
 from lazily import Lazily
 from medthink.core.errors import UsageError
 from medthink.models import ImagePart, ModelError, Request, Schema, TextPart, Usage
-from medthink.models.inspect.messages import read_output
+from medthink.models.inspect.messages import read_failure, read_output
 from medthink.models.inspect.model import InspectModel
 from medthink.models.limits import Backoff, RateLimits
 from medthink.models.prices import load_prices
@@ -165,7 +166,7 @@ def made(text="(B)", *, stop="stop", usage=(10, 2, 5, 1, 3), **fields):
 
 def test_cached_tokens_count_as_input():
     reply = read_output(made(usage=(10, 4, 5, 3)), wants_json=False)
-    assert reply.usage == Usage(input=18, cached=5, output=4, reasoning=1)
+    assert reply.usage == Usage(input=18, cached=5, output=4, reasoning=1, written=3)
     assert reply.reasoning == "I see." and reply.text == "(B)"
 
 
@@ -184,9 +185,39 @@ def test_another_model_that_answered_is_no_answer():
 
 
 @pytest.mark.parametrize("stop", ["unknown", "tool_calls"])
-def test_an_end_that_says_nothing_is_no_answer(stop):
-    with pytest.raises(ModelError, match="unexpected stop reason"):
-        read_output(made(stop=stop), wants_json=False)
+def test_an_end_that_says_nothing_keeps_the_answer_and_the_word(stop):
+    reply = read_output(made(stop=stop), wants_json=False)
+    assert (reply.text, reply.stop, reply.stop_word) == ("(B)", "end", stop)
+
+
+def caused(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+class ConnectError(Exception):
+    """What httpx raises where no connection was made."""
+
+
+class APIConnectionError(Exception):
+    """What a provider's package makes of it."""
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "is_billed"),
+    [
+        (AssertionError(), "invalid_reply", True),
+        (json.JSONDecodeError("Expecting value", "<html>", 0), "invalid_reply", True),
+        (KeyError("choices"), "invalid_reply", True),
+        (caused(APIConnectionError("Connection error."), ConnectError("refused")), "connection", False),
+        (caused(APIConnectionError("Connection error."), ConnectionRefusedError()), "connection", False),
+        (ConnectionResetError(), "connection", True),
+        (APIConnectionError("Connection error."), "connection", True),
+    ],
+)
+def test_a_transport_that_failed_is_no_bad_request_and_one_that_never_left_is_not_billed(error, kind, is_billed):
+    failure = read_failure(error)
+    assert (failure.kind, failure.is_billed) == (kind, is_billed)
 
 
 @pytest.mark.parametrize("spec", ["openai", "openai/", "nobody/model", "openai/gpt-4o"])

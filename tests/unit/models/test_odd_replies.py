@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from medthink.models.request import ModelError, Usage
+from medthink.models.request import FAILURES, ModelError, Usage
 from medthink.models.wires import HttpReply, anthropic, gemini, openai_chat, openai_responses
 from medthink.models.wires.failures import read_retry_after
 
@@ -85,15 +85,15 @@ def test_counts_as_text_or_with_a_decimal_point_are_counts(form):
 
 
 @pytest.mark.parametrize("form", ["chat", "responses", "contents"])
-def test_more_cached_than_there_is_counts_as_none_cached(form):
+def test_more_cached_than_there_is_stands_beside_it(form):
     reply = read(form, FORMS[form][1](usage_of(form, 100, 7, 101)))
-    assert (reply.usage, reply.doubts) == (Usage(100, 0, 7, 0), ("cached tokens",))
+    assert (reply.usage, reply.doubts) == (Usage(201, 101, 7, 0, is_least=True), ("cached tokens",))
 
 
 @pytest.mark.parametrize("form", ["chat", "responses", "messages"])
-def test_more_reasoning_than_there_is_counts_as_none(form):
+def test_more_reasoning_than_there_is_output_stands_beside_it(form):
     reply = read(form, FORMS[form][1](usage_of(form, 100, 7, 0, 8)))
-    assert (reply.usage, reply.doubts) == (Usage(100, 0, 7, 0), ("reasoning tokens",))
+    assert (reply.usage, reply.doubts) == (Usage(100, 0, 15, 8, is_least=True), ("reasoning tokens",))
 
 
 @every_form
@@ -120,7 +120,7 @@ def test_a_reply_without_an_answer_has_cost_its_tokens(form):
     field = {"chat": "choices", "responses": "output", "messages": "content", "contents": "candidates"}[form]
     with pytest.raises(ModelError) as caught:
         read(form, FORMS[form][1](usage_of(form, 100, 7), **{field: []}))
-    assert (caught.value.kind, caught.value.usage) == ("invalid_reply", Usage(100, 0, 7, 0))
+    assert caught.value.kind in ("invalid_reply", "no_answer") and caught.value.usage == Usage(100, 0, 7, 0)
 
 
 @every_form
@@ -150,3 +150,99 @@ def test_a_date_with_an_absurd_offset_is_no_date(zone):
     good = "Wed, 21 Oct 2026 07:28:00 GMT"
     assert read_retry_after({"retry-after": odd}) is None
     assert read_retry_after({"retry-after": good, "date": odd}) is not None
+
+
+@every_form
+@pytest.mark.parametrize(
+    "bend",
+    [
+        lambda body: b"\xef\xbb\xbf" + body,
+        lambda body: b"data: " + body + b"\n\ndata: [DONE]\n\n",
+        lambda body: body + b"\n" + body + b"\n",
+    ],
+    ids=["byte-order mark", "one event", "the same line twice"],
+)
+def test_a_body_that_is_nearly_json_is_read(form, bend):
+    body = json.dumps(FORMS[form][1](usage_of(form, 100, 7))).encode()
+    reply = read(form, bend(body))
+    assert (reply.text, reply.usage) == ("A", Usage(100, 0, 7, 0))
+
+
+@every_form
+def test_half_a_character_is_replaced(form):
+    body = json.dumps(FORMS[form][1](usage_of(form, 100, 7))).encode().replace(b'"A"', rb'"A \ud83d"')
+    assert read(form, body).text == "A \N{REPLACEMENT CHARACTER}"
+    # A backslash before it is one in the text.
+    body = json.dumps(FORMS[form][1](usage_of(form, 100, 7))).encode().replace(b'"A"', rb'"A \\ud83d"')
+    assert read(form, body).text == r"A \ud83d"
+
+
+@pytest.mark.parametrize("form", ["chat", "responses", "messages"])
+def test_two_different_answers_in_one_body_are_none(form):
+    one, other = (json.dumps(FORMS[form][1](usage_of(form, 100, out))).encode() for out in (7, 8))
+    with pytest.raises(ModelError) as caught:
+        read(form, one + b"\n" + other)
+    assert caught.value.kind == "invalid_reply" and caught.value.is_billed
+
+
+@every_form
+def test_an_error_in_a_good_status_counts_its_tokens(form):
+    body = FORMS[form][1](usage_of(form, 100, 7), error={"message": "out of memory", "type": "server_error"})
+    for field in ("choices", "output", "content", "candidates"):
+        body.pop(field, None)
+    with pytest.raises(ModelError, match="out of memory") as caught:
+        read(form, body)
+    assert (caught.value.kind, caught.value.usage) == ("server", Usage(100, 0, 7, 0))
+
+
+ENDINGS = {
+    "chat": lambda word: chat(None, choices=[{"message": {"content": "A"}, "finish_reason": word}]),
+    "messages": lambda word: messages(None, stop_reason=word),
+    "contents": lambda word: contents(None, candidates=[{"content": {"parts": [{"text": "A"}]}, "finishReason": word}]),
+    "responses": lambda word: responses(None, status="incomplete", incomplete_details={"reason": word}),
+}
+
+
+@every_form
+@pytest.mark.parametrize(
+    ("word", "stop", "kept"),
+    [
+        ("eos", "end", "eos"), (None, "end", "none"), (7, "end", "none"), ("tool_calls", "end", "tool_calls"),
+        ("length", "truncated", ""), ("MAX_TOKENS", "truncated", ""), ("max_new_tokens", "truncated", ""),
+    ],
+)  # fmt: skip
+def test_an_answer_is_whole_unless_its_end_says_otherwise(form, word, stop, kept):
+    reply = read(form, ENDINGS[form](word))
+    assert (reply.text, reply.stop, reply.stop_word) == ("A", stop, kept)
+
+
+@every_form
+@pytest.mark.parametrize(
+    ("text", "reasoning"),
+    [
+        ("<think>first B,\nno</think>\n\nA", "first B,\nno"),
+        ("\n<thinking>hm</thinking>A", "hm"),
+        ("◁think▷hm◁/think▷A", "hm"),
+        ("the template opened it</think>A", "the template opened it"),
+        ("<THINK></THINK>A", None),
+    ],
+)
+def test_reasoning_before_the_answer_is_split_off(form, text, reasoning):
+    body = json.dumps(FORMS[form][1](None), ensure_ascii=False).replace('"A"', json.dumps(text)).encode()
+    reply = read(form, body)
+    assert (reply.text, reply.reasoning) == ("A", reasoning)
+
+
+def test_an_answer_in_json_keeps_what_it_says_of_marks():
+    text = '{"a": "it wrote </think>"}'
+    body = json.dumps(chat(None, choices=[{"message": {"content": text}, "finish_reason": "stop"}])).encode()
+    reply = openai_chat.decode(HttpReply(200, {}, body), wants_json=True)
+    assert (reply.text, reply.reasoning) == (text, None)
+
+
+@every_form
+def test_reasoning_that_never_ends_is_no_answer_and_asked_once_more(form):
+    body = json.dumps(FORMS[form][1](usage_of(form, 100, 7))).replace('"A"', '"<think>and so on"').encode()
+    with pytest.raises(ModelError, match="reasoning without an answer") as caught:
+        read(form, body)
+    assert (caught.value.kind, FAILURES["no_answer"].tries, caught.value.usage) == ("no_answer", 2, Usage(100, 0, 7, 0))

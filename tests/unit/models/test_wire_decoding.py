@@ -92,7 +92,7 @@ def test_a_request_that_a_proxy_finds_too_large_names_the_flags(data):
 
 NOT_ANSWERS = [
     b"", b"  ", b"null", b"[]", b"{}", b'"text"', b"<html></html>", b'{"choices": [', b'{"choices": []}',
-    b'{"choices": [{"message": {"content": 7}, "finish_reason": "stop"}]}', b"\xff\xfe", b"event: x\n\n",
+    b"\xff\xfe", b"event: x\n\n",
 ]  # fmt: skip
 
 
@@ -149,14 +149,14 @@ def test_a_cut_off_schema_answer_is_truncated_not_invalid():
 
 
 def test_an_empty_answer_is_an_error_that_was_paid_for():
-    for text in ("", " \n", None):
+    for text in ("", " \n", None, 7):
         error = failure(openai_chat, chat(content=text))
-        assert error.kind == "invalid_reply" and error.usage == Usage(5, 0, 2, 0)
+        assert error.kind == "no_answer" and error.usage == Usage(5, 0, 2, 0)
 
 
-def test_an_unknown_stop_reason_is_not_a_normal_end():
-    assert failure(openai_chat, chat(content="x", finish_reason="tool_calls")).kind == "invalid_reply"
-    assert failure(openai_chat, chat(content="x", finish_reason=None)).kind == "invalid_reply"
+def test_a_tool_call_without_a_text_is_no_answer():
+    error = failure(openai_chat, chat(content=None, finish_reason="tool_calls"))
+    assert error.kind == "no_answer" and "tool_calls" in error.detail
 
 
 def test_local_reasoning_is_read_and_missing_usage_is_none():

@@ -12,8 +12,9 @@ import orjson
 
 from medthink.models.request import Effort, ImagePart, ModelError, Reply, Request, Stop, TextPart, Usage
 from medthink.models.wires import HttpReply
-from medthink.models.wires.answers import TokenCountReader, TokenCounts, make_reply
+from medthink.models.wires.answers import Ending, ending_of, make_reply
 from medthink.models.wires.failures import failure_of, one_short_line
+from medthink.models.wires.usage import TokenCountReader, TokenCounts
 
 if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput
@@ -77,10 +78,10 @@ def read_output(output: "ModelOutput", *, wants_json: bool) -> Reply:
             usage=counted.usage,
         )
     if output.empty:
-        raise ModelError("invalid_reply", "the answer is empty", usage=counted.usage)
+        raise ModelError("no_answer", "the answer is empty", usage=counted.usage)
     return make_reply(
         text=output.completion,
-        stop=_stop_of(output, counted.usage),
+        ending=_ending_of(output, counted.usage),
         counted=counted,
         model=output.model,
         reasoning=_reasoning_of(output),
@@ -100,11 +101,30 @@ def read_failure(error: Exception) -> ModelError:
         return failure_of(HttpReply(status, headers if isinstance(headers, Mapping) else {}, told))
     detail = one_short_line(f"{type(cause).__name__}: {cause}")
     if isinstance(cause, TimeoutError) or "Timeout" in type(cause).__name__:
-        return ModelError("timeout", detail)
+        return ModelError("timeout", detail, is_sent=not _never_left(cause))
     if isinstance(cause, OSError) or re.search("Connect|Network|Protocol", type(cause).__name__):
-        return ModelError("connection", detail)
+        return ModelError("connection", detail, is_sent=not _never_left(cause))
+    # The provider's package stumbled over what came back: an HTML page, a body that was cut off.
+    if isinstance(cause, ValueError | TypeError | LookupError | AttributeError | AssertionError):
+        return ModelError("invalid_reply", detail)
     # What Inspect would have tried again it hands over wrapped.
     return ModelError("bad_request" if cause in (error, error.__cause__) else "server", detail)
+
+
+# What is raised where no connection was made, whichever client made it.
+_UNCONNECTED = frozenset(
+    {"ConnectError", "ConnectTimeout", "ConnectionRefusedError", "gaierror", "ClientConnectorError", "InvalidURL"}
+)
+
+
+def _never_left(error: BaseException) -> bool:
+    """Whether nothing was sent: the error, or what caused it, says that there was no connection."""
+    seen: list[BaseException] = []
+    following: BaseException | None = error
+    while following is not None and following not in seen:
+        seen.append(following)
+        following = following.__cause__ or following.__context__
+    return any(kind.__name__ in _UNCONNECTED for one in seen for kind in type(one).__mro__)
 
 
 def refuse_left_out(request: Request, sent: Mapping[str, Any] | None) -> None:
@@ -127,15 +147,22 @@ def _count(output: "ModelOutput") -> TokenCounts:
     if usage is None:
         return TokenCounts(None)
     counts = TokenCountReader(usage.model_dump())
+    fresh, outputs = counts.read("input_tokens"), counts.read("output_tokens")
+    if fresh is None or outputs is None:
+        return counts.unknown()
     cached, written = counts.read("input_tokens_cache_read") or 0, counts.read("input_tokens_cache_write") or 0
-    fresh = counts.read("input_tokens")
-    # Inspect's input leaves out what came from the cache or went into it.
-    whole = None if fresh is None else fresh + cached + written
-    reasoning = counts.read("reasoning_tokens") or 0
-    return counts.settle(whole, counts.read("output_tokens"), cached=cached, reasoning=reasoning)
+    counted = Usage(
+        # Inspect's input leaves out what came from the cache or went into it.
+        input=fresh + cached + written,
+        cached=cached,
+        output=outputs,
+        reasoning=counts.read("reasoning_tokens") or 0,
+        written=written,
+    )
+    return counts.settle(counted)
 
 
-def _stop_of(output: "ModelOutput", usage: Usage | None) -> Stop:
+def _ending_of(output: "ModelOutput", usage: Usage | None) -> Ending:
     choice = output.choices[0]
     reason = str(choice.stop_reason)
     if reason == "model_length":
@@ -147,12 +174,10 @@ def _stop_of(output: "ModelOutput", usage: Usage | None) -> Stop:
                 usage=usage,
                 remedy="lower --max-tokens, or --image-share",
             )
-        return "truncated"
+        return Ending("truncated")
     if _is_refusal(choice):
-        return "refused"
-    if reason not in _STOPS:
-        raise ModelError("invalid_reply", one_short_line(f"unexpected stop reason {reason!r}"), usage=usage)
-    return _STOPS[reason]
+        return Ending("refused")
+    return ending_of(reason, _STOPS)
 
 
 def _is_refusal(choice: Any) -> bool:

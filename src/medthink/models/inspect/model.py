@@ -133,13 +133,13 @@ class InspectModel:
 
     async def _record(self, request: Request, number: int, log: AttemptLog | None) -> Reply:
         model = self.open()
-        began, outcome, usage, is_billed = time.monotonic(), "cancelled", None, True
+        began, outcome, usage, is_billed, is_sent = time.monotonic(), "cancelled", None, True, True
         try:
             reply = await self._send(model, request)
             outcome, usage = "ok", reply.usage
             return replace(reply, latency_s=time.monotonic() - began)
         except ModelError as error:
-            outcome, usage, is_billed = error.kind, error.usage, error.is_billed
+            outcome, usage, is_billed, is_sent = error.kind, error.usage, error.is_billed, error.is_sent
             raise
         finally:
             if log is not None:
@@ -149,7 +149,7 @@ class InspectModel:
                     number=number,
                     endpoint=endpoint,
                     outcome=outcome,
-                    is_sent=True,
+                    is_sent=is_sent,
                     latency_s=latency,
                     is_billed=is_billed,
                     usage=usage,

@@ -4,6 +4,7 @@ The answer itself is read strictly. Other fields (token counts, the model's name
 good answer is not thrown away because another field is odd.
 """
 
+import json
 import secrets
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
@@ -15,60 +16,9 @@ from medthink.core.errors import DataError
 from medthink.core.jsonio import encode_json, parse_json
 from medthink.models.request import ModelError, Reply, Request, Stop, Usage
 from medthink.models.wires import HttpReply
-from medthink.models.wires.failures import describe_body, failure_of, find_error_body, one_short_line
-
-# Above this a JSON number is no longer exact, and no reply has that many tokens.
-_LIMIT = 2**53
-
-
-class TokenCounts(NamedTuple):
-    """The tokens of a reply, None if unknown, and the fields with invalid values."""
-
-    usage: Usage | None
-    doubts: tuple[str, ...] = ()
-
-
-class TokenCountReader:
-    """Reads counts out of a reply's usage object, and records the names of invalid ones."""
-
-    def __init__(self, source: Any) -> None:
-        self._source = source
-        self.doubts: list[str] = [] if isinstance(source, dict) or source is None else ["usage"]
-
-    def read(self, *path: str) -> int | None:
-        """The count at this path; None if it is absent or invalid."""
-        value: Any = self._source
-        for name in path:
-            value = value.get(name) if isinstance(value, dict) else None
-        if value is None:
-            return None
-        count = _whole(value)
-        if count is None:
-            self.doubts.append(path[-1])
-        return count
-
-    def settle(self, tokens_in: int | None, tokens_out: int | None, *, cached: int, reasoning: int) -> TokenCounts:
-        """The usage; parts that are larger than their whole are unknown and count as 0."""
-        if tokens_in is None or tokens_out is None:
-            return TokenCounts(None, tuple(self.doubts))
-        if cached > tokens_in:
-            self.doubts.append("cached tokens")
-            cached = 0
-        if reasoning > tokens_out:
-            self.doubts.append("reasoning tokens")
-            reasoning = 0
-        return TokenCounts(Usage(tokens_in, cached, tokens_out, reasoning), tuple(self.doubts))
-
-
-def _whole(value: Any) -> int | None:
-    """The value as a count of tokens: a whole number, or what can only mean one."""
-    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 17:
-        value = int(value)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _LIMIT
-    return value if is_count else None
-
+from medthink.models.wires.failures import BOM, describe_body, failure_of, find_error_body, one_short_line
+from medthink.models.wires.reasoning import split_reasoning
+from medthink.models.wires.usage import TokenCounts
 
 Shape = TypeVar("Shape")
 CountUsage = Callable[[Any], TokenCounts]
@@ -80,18 +30,51 @@ def read_answer(reply: HttpReply, shape: type[Shape], count: CountUsage, usage_f
     """The body in the provider's form, or the ModelError it represents."""
     if not 200 <= reply.status < 300:
         raise failure_of(reply)
-    try:
-        return msgspec.json.decode(reply.body, type=shape)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass
+    for body in (reply.body, _mend(reply.body)):
+        if (found := _decode(body, shape)) is not None:
+            return found
+    pieces = [piece for piece in map(_decode_as(shape), _lines(reply.body)) if piece is not None]
+    if len(pieces) == 1:
+        return pieces[0]
     raise not_an_answer(reply, count, usage_field)
+
+
+def _decode(body: bytes, shape: type[Shape]) -> Shape | None:
+    try:
+        return msgspec.json.decode(body, type=shape)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _decode_as(shape: type[Shape]) -> Callable[[bytes], Shape | None]:
+    return lambda body: _decode(body, shape)
+
+
+def _mend(body: bytes) -> bytes:
+    """The body without its byte-order mark, and with half a character replaced: such JSON is read by most clients."""
+    body = body.removeprefix(BOM)
+    if rb"\ud" not in body.lower():
+        return body
+    try:
+        text = json.dumps(json.loads(body), ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return body
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
+
+
+def _lines(body: bytes) -> list[bytes]:
+    """The objects of a body of several lines, as servers write that stream or log; each different one once."""
+    found = (line.removeprefix(b"data:").strip() for line in body.removeprefix(BOM).splitlines())
+    return list(dict.fromkeys(line for line in found if line.startswith(b"{")))
 
 
 def not_an_answer(reply: HttpReply, count: CountUsage, usage_field: str = "usage") -> ModelError:
     """Why a good status came without an answer: an error inside, or another body; tokens it counts were paid for."""
-    if find_error_body(reply.body) is not None:
-        return failure_of(reply)
     usage = _salvage_usage(reply.body, count, usage_field)
+    if find_error_body(reply.body) is not None:
+        error = failure_of(reply)
+        error.usage = usage
+        return error
     return ModelError("invalid_reply", one_short_line(describe_body(reply)), status=reply.status, usage=usage)
 
 
@@ -107,25 +90,50 @@ def read_optional_text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def stop_of(reason: Any, stops: dict[str, Stop], usage: Usage | None) -> Stop:
-    """Our word for the provider's; an unknown reason is an error, never a normal end."""
-    stop = stops.get(read_optional_text(reason))
-    if stop is None:
-        raise ModelError("invalid_reply", one_short_line(f"unexpected stop reason {reason!r}"), usage=usage)
-    return stop
+class Ending(NamedTuple):
+    """How a reply ended; `word` is the provider's reason where it is none that we know."""
+
+    stop: Stop
+    word: str = ""
 
 
-def make_reply(*, text: str, stop: Stop, counted: TokenCounts, model: Any, reasoning: str, wants_json: bool) -> Reply:
-    """The reply; an empty answer, or one without the requested JSON, is an error that was paid for."""
+# What servers of many makes call the end at a limit.
+_TRUNCATED = frozenset({"length", "max_tokens", "max_new_tokens", "max_length", "max_output_tokens", "model_length"})
+
+
+def ending_of(reason: Any, stops: dict[str, Stop]) -> Ending:
+    """Our word for the provider's; with an unknown one, what came is taken as whole, and the word is kept."""
+    word = read_optional_text(reason)
+    if (stop := stops.get(word)) is not None:
+        return Ending(stop)
+    if word.lower() in _TRUNCATED:
+        return Ending("truncated")
+    return Ending("end", one_short_line(word) or "none")
+
+
+def make_reply(
+    *, text: str, ending: Ending, counted: TokenCounts, model: Any, reasoning: str, wants_json: bool
+) -> Reply:
+    """The reply; one without an answer, or without the requested JSON, is an error that was paid for."""
+    stop, usage = ending.stop, counted.usage
+    answer = _read_json(text) if wants_json and stop == "end" else None
+    if answer is None:
+        thoughts, text = split_reasoning(text)
+        reasoning = "\n".join(filter(None, (reasoning, thoughts)))
     if stop == "end" and not text.strip():
-        raise ModelError("invalid_reply", "the answer is empty", status=200, usage=counted.usage)
+        why = "reasoning without an answer" if reasoning else "the answer is empty"
+        told = f"{why} (stop reason: {ending.word})" if ending.word else why
+        raise ModelError("no_answer", told, status=200, usage=usage)
+    if answer is None and wants_json and stop == "end":
+        answer = _parse_answer(text, usage)
     return Reply(
         text=text,
-        json=_parse_answer(text, counted.usage) if wants_json and stop == "end" else None,
+        json=answer,
         reasoning=reasoning or None,
         stop=stop,
-        usage=counted.usage,
-        model=read_optional_text(model),
+        stop_word=ending.word,
+        usage=usage,
+        model=one_short_line(read_optional_text(model)),
         doubts=counted.doubts,
     )
 
@@ -144,6 +152,14 @@ def _salvage_usage(body: bytes, count: CountUsage, usage_field: str) -> Usage | 
     except orjson.JSONDecodeError:
         return None
     return count(value.get(usage_field)).usage if isinstance(value, dict) else None
+
+
+def _read_json(text: str) -> object | None:
+    try:
+        value: object = parse_json(text.encode())
+    except DataError:
+        return None
+    return value
 
 
 def _parse_answer(text: str, usage: Usage | None) -> object:

@@ -4,19 +4,18 @@ from typing import Any
 
 import msgspec
 
-from medthink.models.request import ImagePart, ModelError, Reply, Request, Stop, TextPart
+from medthink.models.request import ImagePart, ModelError, Reply, Request, Stop, TextPart, Usage
 from medthink.models.wires import Encoded, HttpReply
 from medthink.models.wires.answers import (
     IMAGE_MARK,
-    TokenCountReader,
-    TokenCounts,
     drop_absent,
+    ending_of,
     join_images,
     make_reply,
     read_answer,
     read_optional_text,
-    stop_of,
 )
+from medthink.models.wires.usage import TokenCountReader, TokenCounts
 
 MODELS_PATH = "/v1/models"
 HEADERS = {"anthropic-version": "2026-10-21"}
@@ -78,7 +77,7 @@ def decode(reply: HttpReply, *, wants_json: bool) -> Reply:
     thoughts = [read_optional_text(block.thinking) for block in message.content]
     return make_reply(
         text="".join(read_optional_text(block.text) for block in message.content if block.type == "text"),
-        stop=stop_of(message.stop_reason, _STOPS, counted.usage),
+        ending=ending_of(message.stop_reason, _STOPS),
         counted=counted,
         model=message.model,
         reasoning="\n".join(thought for thought in thoughts if thought),
@@ -137,13 +136,20 @@ def _version(model: str) -> tuple[int, int]:
 
 def _count(usage: Any) -> TokenCounts:
     counts = TokenCountReader(usage)
+    fresh, outputs = counts.read("input_tokens"), counts.read("output_tokens")
+    if fresh is None or outputs is None:
+        return counts.unknown()
     cached = counts.read("cache_read_input_tokens") or 0
-    written = counts.read("cache_creation_input_tokens") or 0
-    fresh = counts.read("input_tokens")
-    return counts.settle(
-        # Anthropic counts cached tokens separately from the input.
-        None if fresh is None else fresh + cached + written,
-        counts.read("output_tokens"),
+    short, long = (counts.read("cache_creation", f"ephemeral_{age}_input_tokens") or 0 for age in ("5m", "1h"))
+    written = max(short + long, counts.read("cache_creation_input_tokens") or 0)
+    counted = Usage(
+        # Anthropic counts what came from the cache, or went into it, separately from the input.
+        input=fresh + cached + written,
         cached=cached,
+        output=outputs,
         reasoning=counts.read("output_tokens_details", "thinking_tokens") or 0,
+        written=written - long,
+        written_long=long,
+        tier=counts.read_text("service_tier"),
     )
+    return counts.settle(counted)

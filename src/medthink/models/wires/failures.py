@@ -13,6 +13,7 @@ from medthink.models.request import ErrorKind, ModelError
 from medthink.models.wires import HttpReply
 
 DETAIL_LENGTH = 300
+BOM = b"\xef\xbb\xbf"
 
 # Words of the providers' error bodies (code, type, status) and the kind they mean.
 _WORDS: dict[str, ErrorKind] = {
@@ -140,7 +141,7 @@ def explain(kind: ErrorKind, complaint: ErrorBody, reply: HttpReply) -> ModelErr
 def find_error_body(body: bytes) -> ErrorBody | None:
     """The error inside a JSON body, whichever provider's form it has."""
     try:
-        value = orjson.loads(body)
+        value = orjson.loads(body.removeprefix(BOM))
     except orjson.JSONDecodeError:
         return None
     if isinstance(value, list) and value:  # Gemini sometimes wraps its error in a list

@@ -6,20 +6,19 @@ from urllib.parse import quote
 
 import msgspec
 
-from medthink.models.request import ImagePart, ModelError, Reply, Request, Stop, TextPart
+from medthink.models.request import ImagePart, ModelError, Reply, Request, Stop, TextPart, Usage
 from medthink.models.wires import Encoded, HttpReply
 from medthink.models.wires.answers import (
     IMAGE_MARK,
-    TokenCountReader,
-    TokenCounts,
     drop_absent,
+    ending_of,
     join_images,
     make_reply,
     not_an_answer,
     read_answer,
     read_optional_text,
-    stop_of,
 )
+from medthink.models.wires.usage import TokenCountReader, TokenCounts
 
 MODELS_PATH = "/v1/models"
 HEADERS: dict[str, str] = {}
@@ -27,6 +26,7 @@ HEADERS: dict[str, str] = {}
 _STOPS: dict[str, Stop] = {
     "STOP": "end",
     "MAX_TOKENS": "truncated",
+    "CONTINUATION": "truncated",
     "SAFETY": "filtered",
     "RECITATION": "filtered",
     "BLOCKLIST": "filtered",
@@ -103,7 +103,7 @@ def decode(reply: HttpReply, *, wants_json: bool) -> Reply:
     thoughts = [read_optional_text(part.text) for part in parts if part.thought is True]
     return make_reply(
         text="".join(read_optional_text(part.text) for part in parts if part.thought is not True),
-        stop=stop_of(candidate.finish_reason, _STOPS, counted.usage),
+        ending=ending_of(candidate.finish_reason, _STOPS),
         counted=counted,
         model=response.model_version,
         reasoning="\n".join(thought for thought in thoughts if thought),
@@ -141,13 +141,15 @@ def _encode_effort(request: Request, model: str) -> dict[str, Any] | None:
 def _count(usage: Any) -> TokenCounts:
     counts = TokenCountReader(usage)
     prompt, visible = counts.read("promptTokenCount"), counts.read("candidatesTokenCount")
-    thoughts = counts.read("thoughtsTokenCount") or 0
-    if counts.doubts or usage is None:
-        return TokenCounts(None, tuple(counts.doubts))
-    return counts.settle(
+    thoughts, tools = counts.read("thoughtsTokenCount") or 0, counts.read("toolUsePromptTokenCount") or 0
+    if counts.doubts or prompt is None:
+        return counts.unknown()
+    counted = Usage(
         # Gemini omits zeros, and counts thoughts separately from the visible answer.
-        prompt or 0,
-        (visible or 0) + thoughts,
+        input=prompt + tools,
         cached=counts.read("cachedContentTokenCount") or 0,
+        output=(visible or 0) + thoughts,
         reasoning=thoughts,
+        tier=counts.read_text("serviceTier").lower(),
     )
+    return counts.settle(counted, counts.read("totalTokenCount"))

@@ -4,21 +4,21 @@ from typing import Any
 
 import msgspec
 
-from medthink.models.request import ImagePart, Reply, Request, Stop, TextPart
+from medthink.models.request import ImagePart, Reply, Request, Stop, TextPart, Usage
 from medthink.models.wires import Encoded, HttpReply
 from medthink.models.wires.answers import (
     IMAGE_MARK,
-    TokenCountReader,
-    TokenCounts,
+    Ending,
     drop_absent,
+    ending_of,
     join_images,
     make_reply,
     not_an_answer,
     read_answer,
     read_text,
-    stop_of,
 )
 from medthink.models.wires.openai_responses import HEADERS, MODELS_PATH, refuse_temperature, sign
+from medthink.models.wires.usage import TokenCountReader, TokenCounts
 
 __all__ = ["HEADERS", "MODELS_PATH", "PATH", "decode", "encode", "encode_chat", "sign"]
 
@@ -49,6 +49,7 @@ class _Completion(msgspec.Struct):
     choices: list[_Choice]
     model: Any = None
     usage: Any = None
+    service_tier: Any = None
 
 
 def encode(request: Request, model: str) -> Encoded:
@@ -80,13 +81,13 @@ def decode(reply: HttpReply, *, wants_json: bool) -> Reply:
     completion = read_answer(reply, _Completion, _count)
     if not completion.choices:
         raise not_an_answer(reply, _count)
-    choice, counted = completion.choices[0], _count(completion.usage)
+    choice, counted = completion.choices[0], _count(completion.usage).at_tier(completion.service_tier)
     message = choice.message
     refusal = read_text(message.refusal)
-    stop = stop_of(choice.finish_reason, _STOPS, counted.usage)
+    ending = Ending("refused") if refusal else ending_of(choice.finish_reason, _STOPS)
     return make_reply(
         text=refusal or read_text(message.content),
-        stop="refused" if refusal else stop,
+        ending=ending,
         counted=counted,
         model=completion.model,
         reasoning=read_text(message.reasoning_content) or read_text(message.reasoning),
@@ -110,9 +111,14 @@ def _encode_format(request: Request) -> dict[str, Any] | None:
 
 def _count(usage: Any) -> TokenCounts:
     counts = TokenCountReader(usage)
-    return counts.settle(
-        counts.read("prompt_tokens"),
-        counts.read("completion_tokens"),
+    inputs, outputs = counts.read("prompt_tokens"), counts.read("completion_tokens")
+    if inputs is None or outputs is None:
+        return counts.unknown()
+    counted = Usage(
+        input=inputs,
         cached=counts.read("prompt_tokens_details", "cached_tokens") or 0,
+        output=outputs,
         reasoning=counts.read("completion_tokens_details", "reasoning_tokens") or 0,
+        written=counts.read("prompt_tokens_details", "cache_write_tokens") or 0,
     )
+    return counts.settle(counted, counts.read("total_tokens"))

@@ -5,21 +5,21 @@ from typing import Any
 
 import msgspec
 
-from medthink.models.request import ImagePart, ModelError, Reply, Request, Stop, TextPart
+from medthink.models.request import ImagePart, ModelError, Reply, Request, Stop, TextPart, Usage
 from medthink.models.wires import Encoded, HttpReply
 from medthink.models.wires.answers import (
     IMAGE_MARK,
-    TokenCountReader,
-    TokenCounts,
+    Ending,
     drop_absent,
+    ending_of,
     join_images,
     make_reply,
     not_an_answer,
     read_answer,
     read_optional_text,
     read_text,
-    stop_of,
 )
+from medthink.models.wires.usage import TokenCountReader, TokenCounts
 
 MODELS_PATH = "/models"
 HEADERS: dict[str, str] = {}
@@ -40,6 +40,7 @@ class _Response(msgspec.Struct):
     output: list[_Item]
     model: Any = None
     usage: Any = None
+    service_tier: Any = None
     incomplete_details: Any = None
 
 
@@ -72,16 +73,16 @@ def decode(reply: HttpReply, *, wants_json: bool) -> Reply:
     response = read_answer(reply, _Response, _count)
     if response.status not in ("completed", "incomplete"):
         raise not_an_answer(reply, _count)
-    counted = _count(response.usage)
-    stop: Stop = "end"
+    counted = _count(response.usage).at_tier(response.service_tier)
+    ending = Ending("end")
     if response.status == "incomplete":
         details = response.incomplete_details
-        stop = stop_of(details.get("reason") if isinstance(details, dict) else None, _STOPS, counted.usage)
+        ending = ending_of(details.get("reason") if isinstance(details, dict) else None, _STOPS)
     messages = [item for item in response.output if item.type == "message"]
     refusal = "".join(read_optional_text(part.get("refusal")) for item in messages for part in _parts(item.content))
     return make_reply(
         text=refusal or "".join(read_text(item.content) for item in messages),
-        stop="refused" if refusal else stop,
+        ending=Ending("refused") if refusal else ending,
         counted=counted,
         model=response.model,
         reasoning="\n".join(_read_reasoning(response.output)),
@@ -119,12 +120,20 @@ def _encode_format(request: Request) -> dict[str, Any] | None:
 
 def _count(usage: Any) -> TokenCounts:
     counts = TokenCountReader(usage)
-    return counts.settle(
-        counts.read("input_tokens"),
-        counts.read("output_tokens"),
+    inputs, outputs = counts.read("input_tokens"), counts.read("output_tokens")
+    if inputs is None or outputs is None:
+        return counts.unknown()
+    written = counts.read("input_tokens_details", "cache_write_tokens") or 0
+    long = counts.read("input_tokens_details", "cache_write_tokens_details", "ttl_12h_tokens") or 0
+    counted = Usage(
+        input=inputs,
         cached=counts.read("input_tokens_details", "cached_tokens") or 0,
+        output=outputs,
         reasoning=counts.read("output_tokens_details", "reasoning_tokens") or 0,
+        written=max(0, written - long),
+        written_long=long,
     )
+    return counts.settle(counted, counts.read("total_tokens"))
 
 
 def _read_reasoning(items: list[_Item]) -> list[str]:

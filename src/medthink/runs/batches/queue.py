@@ -356,7 +356,7 @@ class BatchQueue:
         counts.count_paid(outcome.usage, outcome.charge)
         counts.count_end(is_answered=isinstance(outcome, AnsweredInBatch))
         if isinstance(outcome, AnsweredInBatch):
-            self._tracker.note_model(outcome.reply.model)
+            self._tracker.note_reply(outcome.reply)
             return
         if outcome.kind not in _ASKED_AGAIN or self._book.times_asked(outcome.key) >= MOST_ASKS:
             self._failed[outcome.key] = ModelError(outcome.kind, outcome.detail)

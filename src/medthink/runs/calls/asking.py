@@ -257,7 +257,7 @@ class LedgerCallMaker(Generic[Asked]):
     def _note_answer(self, reply: Reply) -> None:
         self.tracker.enter("asking")
         self._streak.note_answer()
-        self.tracker.note_model(reply.model)
+        self.tracker.note_reply(reply)
 
     def _judge(self, case_id: int, error: ModelError) -> ModelError | None:
         """The error that ends the run; None if it ends only this call."""

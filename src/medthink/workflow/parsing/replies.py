@@ -4,6 +4,7 @@ from typing import Any
 
 from medthink.core.errors import DataError
 from medthink.core.jsonio import parse_json
+from medthink.models.wires.reasoning import MARKS
 from medthink.workflow.ask import Unparsed
 
 _FENCE = "```"
@@ -49,25 +50,9 @@ def strip_code_fence(text: str) -> str:
     return stripped
 
 
-# Opening and closing marks of the families that write them. A reply may hold the closing mark alone, where the
-# opening one belonged to the prompt.
-_MARKS = (
-    ("<think>", "</think>"),
-    ("<thinking>", "</thinking>"),
-    ("<thought>", "</thought>"),
-    ("<reasoning>", "</reasoning>"),
-    ("<scratchpad>", "</scratchpad>"),
-    ("[think]", "[/think]"),
-    ("◁think▷", "◁/think▷"),
-    ("<unused94>", "<unused95>"),
-    ("<|channel|>analysis", "<|channel|>final<|message|>"),
-    ("<seed:think>", "</seed:think>"),
-)
-
-
 def drop_thinking(text: str) -> str | Unparsed:
     """The reply without its thinking, or Unparsed where the thinking never ends."""
-    for opening, closing in _MARKS:
+    for opening, closing in MARKS:
         rest = _drop(text, opening, closing)
         if rest is None:
             return Unparsed("the reply ends while still thinking")

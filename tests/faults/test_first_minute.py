@@ -1,5 +1,6 @@
 """The first minute: a wrong set-up is told at once, with the remedy, and nothing is recorded as failed."""
 
+import asyncio
 import contextlib
 import json
 import re
@@ -13,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from ledger_rows import read_rows
+from medthink.core.errors import OutsideError
+from medthink.models.catalog import open_model
 from processes import finish, medthink, wait_until
 from small_benchmark import write_benchmark
 
@@ -90,7 +93,7 @@ def test_a_missing_v1_is_told_with_the_right_address(tmp_path):
 def test_a_wrong_model_is_told_with_those_that_there_are(tmp_path):
     with serving() as url:
         code, err = start(tmp_path, f"{url}/v1", model="server/qwen-vl-7")
-    assert (code, "does not know the model qwen-vl-7: it has qwen-vl-7b, qwen-vl-72b" in err) == (3, True)
+    assert (code, "does not serve the model qwen-vl-7: it has qwen-vl-7b, qwen-vl-72b" in err) == (3, True)
 
 
 @pytest.mark.parametrize("key", ["sk-wrong-0123456789", ""])
@@ -112,6 +115,30 @@ def test_a_server_that_has_moved_is_told_with_its_new_address(tmp_path):
     with serving(models=(), moved_to="https://there.example") as url:
         code, err = start(tmp_path, f"{url}/v1")
     assert (code, f"{url}/v1 redirects to https://there.example/v1, which is not followed" in err) == (3, True)
+
+
+def check(url: str, model: str) -> list[str]:
+    async def scene() -> list[str]:
+        async with open_model(model, base_urls=(url,), env={"OPENAI_API_KEY": "sk-0123456789ab"}) as opened:
+            return await opened.check()
+
+    return asyncio.run(scene())
+
+
+@pytest.mark.parametrize("provider", ["server", "openai-chat"])
+def test_a_list_of_models_that_arrives_in_pieces_is_read_whole(provider):
+    names = tuple(f"vendor/model-of-a-long-list-{number:05}" for number in range(6_000))
+    with serving(models=(*names, "qwen-vl-7b")) as url:
+        assert check(f"{url}/v1", f"{provider}/qwen-vl-7b") == []
+        with pytest.raises(OutsideError, match=r"the model qwen-vl-8b.*qwen-vl-7b"):
+            check(f"{url}/v1", f"{provider}/qwen-vl-8b")
+
+
+def test_https_to_a_plain_server_names_the_address_to_try():
+    with serving() as url:
+        with pytest.raises(OutsideError, match="does not speak https") as caught:
+            check(f"https://{url.removeprefix('http://')}/v1", "server/qwen-vl-7b")
+        assert caught.value.remedy == f"try --base-url {url}/v1"
 
 
 RUNNING = Path(__file__).parents[2] / "docs" / "running.md"

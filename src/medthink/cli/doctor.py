@@ -33,7 +33,7 @@ def load_env_file(file: Path = FILE) -> None:
     if not file.is_file():
         return
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"cannot be read: {error}", file=file, remedy="correct or remove it") from None
     for name, value in read_assignments(text).items():

@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
-from urllib.parse import SplitResult, quote, urlsplit
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from medthink.models.transport import HttpModel, Target, Transport
 
 _SHOWN = 8
+# A shorter one may be a word that answers use.
+_LEAST_SECRET = 12
 _MASK = "[key]"
 
 
@@ -45,6 +47,12 @@ class ApiKey:
     def redact(self, text: str) -> str:
         """The text without the key, whole, quoted, in base64 or cut off."""
         return self._forms.sub(_MASK, text)
+
+    def mask(self, body: bytes) -> bytes:
+        """A server's reply without the whole key; what is made of the reply cannot contain it then."""
+        if len(self._secret) < _LEAST_SECRET:
+            return body
+        return body.replace(self._secret.encode(), _MASK.encode())
 
     def __repr__(self) -> str:
         return f"Key({self.source})"
@@ -182,29 +190,36 @@ def _settle_urls(
             f"the address of {model} is missing", remedy="give --base-url, e.g. --base-url http://localhost:8000/v1"
         )
     for url in urls:
-        parts = _split_url(url)
-        if parts.username or parts.password:
-            raise UsageError(
-                "a base URL must not contain a password", remedy=f"put the key into {provider.key_variables[0]}"
-            )
+        check_base_url(url, key_variable=provider.key_variables[0])
     return tuple(dict.fromkeys(url.rstrip("/") for url in urls))
 
 
-def _split_url(url: str) -> SplitResult:
+def check_base_url(url: str, *, key_variable: str = "the environment") -> None:
+    """Raise UsageError unless this is an address without secrets: it is recorded with every run."""
     try:
         parts = urlsplit(url)
+        (parts.hostname or "").encode("idna")  # refuses a label of more than 63 characters
         is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:  # unmatched brackets, or an invalid port
         is_whole = False
+    # It may hold a password or a key.
+    shown = "the value given" if set(url) & set("@?#") else repr(url)
     if not is_whole:
-        shown = "the value given" if "@" in url else repr(url)  # it may hold a password
         raise UsageError(f"{shown} is not a base URL", remedy="write it as http://HOST:PORT/v1 or https://HOST/v1")
-    return parts
+    if parts.username or parts.password:
+        raise UsageError("a base URL must not contain a password", remedy=f"put the key into {key_variable}")
+    if parts.query or parts.fragment or url.endswith(("?", "#")):
+        raise UsageError("a base URL must not contain a query (?…)", remedy=f"put the key into {key_variable}")
 
 
 def _find_key(model: ModelName, provider: Provider, env: Mapping[str, str], *, is_needed: bool) -> ApiKey | None:
     for variable in provider.key_variables:
         if secret := env.get(variable, "").strip():
+            if not (secret.isascii() and secret.isprintable()):
+                raise UsageError(
+                    f"the key in {variable} contains a line break or another character that no key has",
+                    remedy=f"set {variable} to the key alone",
+                )
             return ApiKey(secret, variable)
     if is_needed:
         raise UsageError(f"{model} needs a key", remedy=f"set {' or '.join(provider.key_variables)}")

@@ -41,6 +41,7 @@ class _Heard(NamedTuple):
     body: bytes
     problem: str = ""
     location: str = ""
+    is_plain_http: bool = False
 
     @property
     def is_good(self) -> bool:
@@ -58,6 +59,9 @@ async def check_server(
 ) -> OutsideError | None:
     """What is wrong with this server for this model, if anything."""
     heard = await _ask(session, "GET", url + contact.models_path, contact, proxy=proxy)
+    if heard.is_plain_http:
+        plain = f"http://{url.removeprefix('https://')}"
+        return OutsideError(f"the server at {url} does not speak https", remedy=f"try --base-url {plain}")
     if heard.status == 0:
         return OutsideError(
             f"nothing answers at {url}: {heard.problem}", remedy=f"start the server, or check --base-url; {_ODD_SERVER}"
@@ -131,7 +135,11 @@ async def _check_model(
         if heard.status not in (400, 404, 422):
             return None
     known = difflib.get_close_matches(contact.model, names, n=3, cutoff=0.4) or names[:_MOST_NAMED]
-    listed = f"it has {', '.join(known)}" + (" …" if len(names) > len(known) else "") if names else "it has none"
+    listed = (
+        f"it has {', '.join(map(one_short_line, known))}" + (" …" if len(names) > len(known) else "")
+        if names
+        else "it has none"
+    )
     return OutsideError(
         f"{url} does not serve the model {contact.model}: {listed}",
         remedy=f"correct the name in --model; {_ODD_SERVER}",
@@ -154,11 +162,17 @@ async def _ask(
         async with session.request(
             method, address, data=data, headers=headers, timeout=timeout, allow_redirects=False, proxy=proxy
         ) as response:
-            body = await response.content.read(_MOST_BYTES)
+            body = b""
+            async for piece in response.content.iter_any():
+                body += piece
+                if len(body) > _MOST_BYTES:
+                    break
             return _Heard(response.status, body, location=response.headers.get("Location", ""))
     except TimeoutError:
         return _Heard(0, b"", f"no reply within {CHECK_S:g} seconds")
     except (aiohttp.ClientError, OSError) as error:
+        if "WRONG_VERSION_NUMBER" in str(error) or "record layer failure" in str(error):
+            return _Heard(0, b"", "it does not speak https", is_plain_http=True)
         return _Heard(0, b"", one_short_line(getattr(error, "strerror", None) or str(error) or type(error).__name__))
 
 

@@ -251,6 +251,9 @@ class HttpModel:
 
     def read(self, reply: HttpReply, *, wants_json: bool) -> Reply:
         """Read the reply; one that the wire cannot read fails only this call."""
+        key = self.target.key
+        if key is not None:
+            reply = reply._replace(body=key.mask(reply.body))
         try:
             return self._wire.decode(reply, wants_json=wants_json)
         except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:

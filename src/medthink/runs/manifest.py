@@ -12,6 +12,7 @@ from medthink import __version__
 from medthink.core.digest import digest_value
 from medthink.core.errors import DataError, LedgerError, MedThinkError, UsageError
 from medthink.core.jsonio import read_stored, write_json
+from medthink.models.catalog import check_base_url
 from medthink.runs.selection import DEFAULT_SPLIT, Selection
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import resolve_condition
@@ -223,6 +224,11 @@ class CallTerms(msgspec.Struct, frozen=True, kw_only=True):
     wait: bool = True
     cancel_batches: bool = False
 
+    def __post_init__(self) -> None:
+        # Before anything is written: the addresses stand in plans, manifests and ledgers.
+        for url in self.base_urls:
+            check_base_url(url)
+
 
 class RunSpec(CallTerms, frozen=True, kw_only=True):
     """The parameters of a session; the command line's flags map one to one onto these fields.
@@ -240,5 +246,6 @@ class RunSpec(CallTerms, frozen=True, kw_only=True):
     plan: str | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         # In this one place, for the command line and for Python.
         force_setattr(self, "condition", resolve_condition(self.task, self.condition))

@@ -91,7 +91,10 @@ def test_keys_come_from_dotenv_and_nothing_else_does(tmp_path, monkeypatch, caps
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HF_TOKEN", "from the shell")
     monkeypatch.chdir(tmp_path)
-    (tmp_path / ".env").write_text("OPENAI_API_KEY=k\nHF_TOKEN=other\nOPENAI_BASE_URL=http://evil\nPATH=/nowhere\n")
+    # Some editors put a byte-order mark first.
+    (tmp_path / ".env").write_text(
+        "\ufeffOPENAI_API_KEY=k\nHF_TOKEN=other\nOPENAI_BASE_URL=http://evil\nPATH=/nowhere\n"
+    )
     path = os.environ["PATH"]
     assert run_command(["doctor", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["keys"]["OPENAI_API_KEY"] is True

@@ -1,6 +1,8 @@
 """Model names, keys, base URLs, and what fits."""
 
 import asyncio
+import json
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +10,9 @@ from medthink.core.errors import UsageError
 from medthink.models import ImagePart, ModelError, Request, TextPart
 from medthink.models.catalog import PROVIDERS, ApiKey, open_model, parse_model_name, resolve_target
 from medthink.models.image_limits import MB, ImageLimits, check_fits
+from medthink.models.inspect.model import InspectModel
+from medthink.models.wires import HttpReply
+from medthink.runs.manifest import RunSpec
 
 KEYS = {name: "sk-123456789" for provider in PROVIDERS.values() for name in provider.key_variables}
 
@@ -59,8 +64,12 @@ def test_a_server_needs_no_key_but_a_place():
 
 
 @pytest.mark.parametrize(
-    "url", ["http://[::1/v1", "http://host:99999/v1", "localhost:8000", "ftp://x", "http://", "file:///etc/passwd"]
-)
+    "url",
+    [
+        "http://[::1/v1", "http://host:99999/v1", "localhost:8000", "ftp://x", "http://", "file:///etc/passwd",
+        f"http://{'a' * 64}.org/v1", "http://a..b/v1",
+    ],
+)  # fmt: skip
 def test_a_base_url_that_is_none_is_refused(url):
     with pytest.raises(UsageError):
         resolve_target("server/m", base_urls=(url,), env={})
@@ -148,3 +157,42 @@ def test_a_password_in_a_url_that_is_none_is_not_repeated():
     with pytest.raises(UsageError) as caught:
         resolve_target("server/m", base_urls=("http://user:hunter2@host:99999/v1",), env={})
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["https://host/v1?api_key=hunter2", "https://host/v1#hunter2", "ftp://host?k=hunter2"])
+def test_a_key_in_a_base_url_is_refused_before_anything_is_written(url):
+    for refused in (
+        lambda: resolve_target("server/m", base_urls=(url,), env={}),
+        lambda: RunSpec(benchmark=Path("b"), model="server/m", base_urls=(url,)),
+        lambda: InspectModel("openai/m", base_urls=(url,)),
+    ):
+        with pytest.raises(UsageError) as caught:
+            refused()
+        assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("secret", ["sk-12345678\n9", "sk-1234\0", "sk-é"])
+def test_a_key_that_is_none_is_refused_in_words_without_it(secret):
+    with pytest.raises(UsageError, match="OPENAI_API_KEY contains") as caught:
+        resolve_target("openai/m", env={"OPENAI_API_KEY": secret})
+    assert "sk-" not in str(caught.value)
+
+
+def test_a_key_that_a_server_echoes_is_in_no_part_of_the_reply():
+    secret = "sk-proj-0123456789abcdef"
+    model = open_model("openai-chat/m", env={"OPENAI_API_KEY": secret})
+    message = {"content": f"your key {secret}", "reasoning_content": secret}
+    body = {"choices": [{"message": message, "finish_reason": secret}], "model": secret}
+    reply = model.read(HttpReply(200, {}, json.dumps(body).encode()), wants_json=False)
+    assert secret not in repr(reply) and reply.text == "your key [key]"
+    # A short one may be a word of the answer.
+    short = open_model("server/m", base_urls=("http://a",), env={"MEDTHINK_SERVER_KEY": "none"})
+    body["choices"][0]["message"] = {"content": "none of these"}
+    assert short.read(HttpReply(200, {}, json.dumps(body).encode()), wants_json=False).text == "none of these"
+
+
+def test_a_models_name_from_a_server_is_one_line():
+    body = {"choices": [{"message": {"content": "A"}, "finish_reason": "stop"}], "model": "m\n\x1b[31m" + "x" * 900}
+    model = open_model("server/m", base_urls=("http://a",), env={})
+    name = model.read(HttpReply(200, {}, json.dumps(body).encode()), wants_json=False).model
+    assert name.isprintable() and len(name) <= 300

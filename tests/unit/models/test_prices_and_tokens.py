@@ -110,3 +110,15 @@ def test_a_request_is_its_text_and_its_images():
     assert base == 12 + 10 + 100
     assert estimate_input_tokens(with_images, "anthropic", "claude-opus-4-6") == base + 2 * 1334
     assert estimate_text_tokens("") == 0
+
+
+@pytest.mark.parametrize("odd", ["nan", "inf", "-5.0"])
+@pytest.mark.parametrize("field", ["input", "output", "cached", "batch", "write"])
+def test_a_price_that_is_none_is_refused(tmp_path, field, odd):
+    """With a negative price no budget is ever reached."""
+    file = tmp_path / "prices.toml"
+    fields = {"input": "1.0", "output": "2.0"} | {field: odd}
+    listed = ", ".join(f"{name} = {value}" for name, value in fields.items())
+    file.write_text(f'date = "2026-11-01"\n[models]\n"a/b" = {{ {listed} }}\n')
+    with pytest.raises(DataError, match=rf"{field} is .*: a price is a number from 0 upwards"):
+        load_prices(file)

@@ -135,7 +135,8 @@ class BatchClient:
 
     async def _send(self, errand: BatchRequest, file: Path | None) -> HttpReply:
         async with _translated(), self._request(errand, file) as response:
-            return HttpReply(response.status, response.headers, await read_body(response))
+            body, key = await read_body(response), self._target.key
+            return HttpReply(response.status, response.headers, body if key is None else key.mask(body))
 
     async def _download(self, errand: BatchRequest, into: Path) -> None:
         async with _translated(), self._request(errand, None) as response:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from medthink.core.errors import UsageError
-from medthink.models.catalog import PROVIDERS, ApiKey
+from medthink.models.catalog import PROVIDERS, ApiKey, check_base_url
 from medthink.models.image_limits import ImageLimits, check_fits
 from medthink.models.inspect.messages import messages_of, read_failure, read_output, refuse_left_out, settings_of
 from medthink.models.limits import Throttle, next_wait_s
@@ -61,6 +61,8 @@ class InspectModel:
             raise UsageError("Inspect takes one address", remedy="give one --base-url")
         self.transport = transport or Transport()
         self._base_url = next(iter(base_urls), None)
+        if self._base_url is not None:
+            check_base_url(self._base_url)
         self._throttle = self.transport.throttle or Throttle(self.transport.pace)
         self._chance = random.Random()
         self._opened: Model | None = None

@@ -190,7 +190,7 @@ def _settle_urls(
             f"the address of {model} is missing", remedy="give --base-url, e.g. --base-url http://localhost:8000/v1"
         )
     for url in urls:
-        check_base_url(url, key_variable=provider.key_variables[0])
+        check_base_url(url, key_variable=next(iter(provider.key_variables), "the environment"))
     return tuple(dict.fromkeys(url.rstrip("/") for url in urls))
 
 

@@ -14,7 +14,7 @@ import pybase64
 from medthink.bridges.targets import TargetOptions, TargetProgress, WrittenTarget
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import LETTERS, Case
-from medthink.cases.files.export import copy_image
+from medthink.cases.files.export import copy_as_shown
 from medthink.cases.images.content import check_decodes
 from medthink.core.errors import UsageError
 from medthink.core.files import new_folder, open_for_writing
@@ -139,7 +139,7 @@ def _task_name(out: Path) -> str:
 
 def _row(case: Case, folder: Path) -> dict[str, Any]:
     for image in case.question.images:
-        copy_image(image, folder)
+        copy_as_shown(image, folder)
     options = [{"letter": letter, "text": text} for letter, text in case.question.options.items()]
     listed = "\n".join(f"{one['letter']}. {one['text']}" for one in options)
     return {
@@ -156,7 +156,7 @@ def _cell(case: Case, column: str) -> str:
         case "index":
             return str(case.id)
         case "image":
-            pictures = [pybase64.b64encode(image.read()).decode() for image in case.question.images]
+            pictures = [pybase64.b64encode(image.as_shown().data).decode() for image in case.question.images]
             # Several images are the text of a Python list, as it is read there; an empty list is not.
             return repr(pictures) if len(pictures) > 1 else "".join(pictures)
         case "question":

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 
 from medthink.cases.case import Image
-from medthink.cases.files.export import copy_image
+from medthink.cases.files.export import copy_as_shown
 from medthink.core.errors import DataError
 from medthink.core.jsonio import encode_json, write_json, write_jsonl
 from medthink.scoring.reward import RewardKey, reward_by_key
@@ -155,12 +155,12 @@ def _write_parquet(examples: Examples, folder: Path, fields: list[Any], make: Ca
 
 
 def _embedded(image: Image) -> Row:
-    return {"bytes": image.read(), "path": image.path}
+    return {"bytes": image.as_shown().data, "path": image.path}
 
 
 def _copy(example: TrainingExample, folder: Path) -> None:
     for image in example.images:
-        copy_image(image, folder)
+        copy_as_shown(image, folder)
 
 
 def _typed(prompt: Prompt) -> list[Row]:

@@ -12,6 +12,7 @@ import msgspec
 if TYPE_CHECKING:
     from PIL.Image import Image as PillowImage
 
+    from medthink.cases.images.content import PreparedImage
     from medthink.cases.images.fact_cache import ImageFacts
 
 LETTERS = "ABCDE"
@@ -75,6 +76,12 @@ class Image(msgspec.Struct, frozen=True, gc=False):
     def read_known(self) -> "tuple[bytes, ImageFacts]":
         """The file's bytes and what is known of them."""
         return self.store.read_known(self.path)
+
+    def as_shown(self) -> "PreparedImage":
+        """The image as whoever looks at it is to see it, which is how it leaves."""
+        from medthink.cases.images.content import as_shown
+
+        return as_shown(self.read(), name=self.path)
 
     def open(self) -> "PillowImage":
         """The decoded picture, within the decode limits."""

@@ -4,7 +4,7 @@ from base64 import b64encode
 from typing import TYPE_CHECKING
 
 from medthink.cases.case import Case, Image
-from medthink.cases.images.content import JPEG, prepare
+from medthink.cases.images.content import JPEG, as_shown
 from medthink.core.errors import DataError
 from medthink.core.markup import Markup, fold_section, html_table, joined, tag
 
@@ -20,7 +20,7 @@ _FILM = "display: flex; flex-wrap: wrap; gap: 0.5rem; align-items: end"
 def thumbnail(image: Image, name: str) -> Markup:
     """The image made small, or the reason why it cannot be shown."""
     try:
-        small = prepare(image.read(), accepts=frozenset({JPEG}), max_side=_SIDE, quality=_QUALITY, name=image.path)
+        small = as_shown(image.read(), accepts=frozenset({JPEG}), max_side=_SIDE, quality=_QUALITY, name=image.path)
     except DataError as error:
         return tag("span", error.problem, class_="absent", role="img", aria_label=name)
     source = f"data:{small.media_type};base64,{b64encode(small.data).decode()}"

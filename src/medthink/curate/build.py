@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from medthink.cases.files.export import copy_images
+from medthink.cases.case import Image
+from medthink.cases.files.export import copy_as_shown, copy_image, copy_images
 from medthink.core.digest import digest_file, digest_value
 from medthink.core.errors import DataError, Declined, MedThinkError
 from medthink.core.files import claim_folder, open_for_writing
@@ -101,10 +102,18 @@ async def _make_pass(
             log.write(encode_json(msgspec.to_builtins(decision)) + b"\n")
             if result.draft is not None:
                 if _is_from_elsewhere(stage):
-                    copy_images(result.draft.case, work.cases)
+                    copy_images(result.draft.case, work.cases, _copy_shown)
                 cases.write(encode_json(result.draft.row()) + b"\n")
             progress()
     return StageRunResult(tally.counts(), stops[0] if stops else None)
+
+
+def _copy_shown(image: Image, folder: Path) -> None:
+    """The image as it is shown, or as it is where it cannot be decoded: what is damaged, the export's check reports."""
+    try:
+        copy_as_shown(image, folder)
+    except DataError:
+        copy_image(image, folder)
 
 
 def _is_from_elsewhere(stage: Stage[Any]) -> bool:

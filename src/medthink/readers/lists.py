@@ -148,7 +148,7 @@ def _write_images(out: Path, sheet: str, entry: ListEntry) -> str:
     """Copy the images under the sheet's code: their own names would reveal the case."""
     names = []
     for number, image in enumerate(entry.evidence.images, start=1):
-        data = image.read()
+        data = image.as_shown().data
         name = f"images/{sheet}-{number}.{'png' if data.startswith(bytes([0x89]) + b'PNG') else 'jpg'}"
         write_atomic(out / name, [data])
         names.append(name)

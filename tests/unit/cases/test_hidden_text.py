@@ -13,7 +13,7 @@ from PIL import Image, ImageCms
 
 from colour_profiles import PROFILE
 from medthink.cases.images.colour_profile import MalformedImage, rebuild_profile
-from medthink.cases.images.content import prepare, without_metadata
+from medthink.cases.images.content import as_shown, without_metadata
 from medthink.cases.images.jpeg import plain_jpeg_size
 from medthink.core.errors import DataError
 
@@ -122,7 +122,7 @@ def test_hidden_words_stay_behind_and_every_pixel_goes(name):
     data = HIDDEN[name]
     assert CANARY[:7] in all_words(data), "the test hides something"
     assert plain_jpeg_size(data) is None
-    ready = prepare(data)
+    ready = as_shown(data)
     assert CANARY[:7] not in all_words(ready.data)
     assert ready.changes == ("metadata removed",)
     shown = Image.open(io.BytesIO(ready.data))
@@ -139,7 +139,7 @@ def test_segments_that_belong_to_no_picture_are_left_out(marker):
 
 @pytest.mark.parametrize("limit", [{"max_side": 20}, {"accepts": frozenset({"image/png"})}])
 def test_a_converted_picture_has_the_profile_without_its_words(limit):
-    ready = prepare(HIDDEN["description of a profile"], **limit)
+    ready = as_shown(HIDDEN["description of a profile"], **limit)
     assert CANARY[:7] not in all_words(ready.data)
     assert Image.open(io.BytesIO(ready.data)).info["icc_profile"] == rebuild_profile(PROFILE)
 

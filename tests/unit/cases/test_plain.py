@@ -1,4 +1,4 @@
-"""A plain JPEG is exactly one that `prepare` leaves as it is."""
+"""A plain JPEG is exactly one that `as_shown` leaves as it is."""
 
 import io
 import random
@@ -9,7 +9,7 @@ from PIL import Image
 
 from colour_profiles import PROFILE
 from medthink.cases.images.colour_profile import rebuild_profile
-from medthink.cases.images.content import prepare
+from medthink.cases.images.content import as_shown
 from medthink.cases.images.jpeg import MAX_PIXELS, plain_jpeg_size
 from medthink.core.errors import DataError
 
@@ -33,7 +33,7 @@ def exif(orientation: int) -> bytes:
 @pytest.mark.parametrize("options", [{}, {"progressive": True}, {"restart_marker_rows": 1}, {"icc_profile": CLEAN}])
 def test_a_jpeg_without_metadata_is_plain_and_prepare_agrees(mode, options):
     data = jpeg(mode, (41, 33), **options)
-    ready = prepare(data)
+    ready = as_shown(data)
     assert plain_jpeg_size(data) == (41, 33) == (ready.width, ready.height)
     assert ready.data is data and not ready.changes
 
@@ -80,7 +80,7 @@ def test_damage_in_the_segments_is_never_called_plain_where_prepare_would_change
         damaged[chance.randrange(len(data))] = chance.randrange(256)
         size = plain_jpeg_size(bytes(damaged))
         try:
-            ready = prepare(bytes(damaged))
+            ready = as_shown(bytes(damaged))
         except DataError:
             continue
         assert size is None or (ready.data == damaged and size == (ready.width, ready.height))

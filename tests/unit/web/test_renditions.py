@@ -48,7 +48,7 @@ def test_a_small_image_stays_as_large_as_it_is(tmp_path):
 def test_a_rendition_is_made_once(tmp_path, monkeypatch):
     image = file(2000, 1000)
     first = Renditions(tmp_path).get(image, "1024")
-    monkeypatch.setattr("medthink.web.app.images.prepare", lambda *_, **__: pytest.fail("made again"))
+    monkeypatch.setattr("medthink.web.app.images.as_shown", lambda *_, **__: pytest.fail("made again"))
     assert Renditions(tmp_path).get(image, "1024") == first
 
 

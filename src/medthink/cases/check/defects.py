@@ -174,7 +174,7 @@ _TABLE = (
         "image-metadata",
         "warning",
         "the file carries EXIF, comments, text or trailing bytes, which may identify a person",
-        "strip it; `prepare` does so before sending",
+        "strip it; `as_shown` does so before sending",
         True,
     ),
     Defect(

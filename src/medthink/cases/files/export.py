@@ -144,12 +144,29 @@ def _embed(batch: "pa.RecordBatch", cases: list[Case], schema: "pa.Schema", tall
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def copy_images(case: Case, folder: Path) -> dict[str, str]:
+def copy_image(image: Image, folder: Path) -> None:
+    """Copy an image's file to the same path below the folder, or DataError when it cannot be read."""
+    _write_once(folder / image.path, image.read())
+
+
+def copy_as_shown(image: Image, folder: Path) -> None:
+    """Write an image as it is shown to the same path below the folder, or DataError when it cannot be decoded."""
+    _write_once(folder / image.path, image.as_shown().data)
+
+
+def _write_once(target: Path, data: bytes) -> None:
+    """Write the file, unless it holds these very bytes: a file of that name may be an earlier one."""
+    if not target.is_file() or target.stat().st_size != len(data) or target.read_bytes() != data:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+
+
+def copy_images(case: Case, folder: Path, copy: Callable[[Image, Path], None] = copy_image) -> dict[str, str]:
     """Copy the case's images to the same paths below the folder; those that are not there or may not be, and why."""
     absent = _absent_images(case)
     for image in case.question.images:
         if image.path not in absent:
-            copy_image(image, folder)
+            copy(image, folder)
     return absent
 
 
@@ -166,15 +183,6 @@ def decoding_problem(image: Image) -> str:
     except DataError as error:
         return error.problem
     return ""
-
-
-def copy_image(image: Image, folder: Path) -> None:
-    """Copy an image to the same path below the folder, unless it is there, or DataError when it cannot be read."""
-    data = image.read()
-    target = folder / image.path
-    if not target.exists():
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
 
 
 _BATCH_CASES = 512

@@ -1,7 +1,8 @@
-"""Images: what they are, decoded within limits, and prepared for a receiver.
+"""Images: what they are, decoded within limits, and as they are shown.
 
-The content decides what a file is, never its name. Only JPEG and PNG are decoded, up to 50 megapixels. An image that
-a receiver accepts goes out byte for byte; docs/images.md states when it does not, and what happens to it then.
+The content decides what a file is, never its name. Only JPEG and PNG are decoded, up to 50 megapixels. Whatever leaves,
+to a model, a trainer, another harness or a page, leaves by `as_shown`, so that all are shown what a person sees: byte
+for byte where the file is 8-bit and opaque, else converted as docs/images.md states.
 """
 
 import io
@@ -18,7 +19,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from medthink.cases.images.colour_profile import MalformedImage, rebuild_profile
 from medthink.cases.images.jpeg import JPEG_SIGNATURE, MAX_PIXELS, clean_jpeg
-from medthink.cases.images.png import PNG_SIGNATURE, clean_png
+from medthink.cases.images.png import PNG_SIGNATURE, clean_png, refuse_missing_pixels
 from medthink.core.digest import digest_bytes
 from medthink.core.errors import DataError, UsageError
 
@@ -26,7 +27,7 @@ from medthink.core.errors import DataError, UsageError
 def without_metadata(data: bytes, *, name: str = "") -> bytes:
     """The same picture without its metadata: the same object when there is none, Malformed when broken.
 
-    An EXIF orientation is metadata too; whoever removes it must turn the pixels (see `images.prepare`).
+    An EXIF orientation is metadata too; whoever removes it must turn the pixels (see `images.as_shown`).
     """
     if data.startswith(PNG_SIGNATURE):
         kept = clean_png(data, name)
@@ -123,6 +124,8 @@ def sniff(data: bytes) -> str | None:
 def decode(data: bytes, *, name: str) -> Image.Image:
     """The decoded picture, or DataError: not JPEG or PNG, over 50 megapixels, broken or cut off."""
     picture = open_header(data, name=name)
+    if data.startswith(PNG_SIGNATURE):
+        refuse_missing_pixels(data, name)
     try:
         picture.load()
     except _PILLOW_FAILURES as error:
@@ -133,6 +136,8 @@ def decode(data: bytes, *, name: str) -> Image.Image:
 def check_decodes(data: bytes, *, name: str) -> None:
     """DataError as by `decode`; a JPEG is read to its end at an eighth of its size, which takes a third of the time."""
     picture = open_header(data, name=name)
+    if data.startswith(PNG_SIGNATURE):
+        refuse_missing_pixels(data, name)
     try:
         picture.draft("L", (picture.width // 8, picture.height // 8))
         picture.load()
@@ -207,7 +212,7 @@ def decoder_versions() -> dict[str, str]:
     return {"Pillow": PIL.__version__} | {label: version for label, version in found.items() if version}
 
 
-def prepare(
+def as_shown(
     data: bytes,
     *,
     accepts: frozenset[str] = frozenset({JPEG, PNG}),
@@ -216,17 +221,28 @@ def prepare(
     quality: int = DEFAULT_QUALITY,
     name: str = "",
 ) -> PreparedImage:
-    """The image as the receiver takes it: its own bytes where possible, else the conversion of docs/images.md."""
+    """The image as everybody sees it and the receiver takes it: its own bytes where possible, else converted.
+
+    Its own bytes are those of a whole 8-bit grey or RGB picture without metadata: no two programs show them otherwise.
+    """
     _refuse_bad_limits(accepts, max_side, max_bytes, quality)
     header = open_header(data, name=name)
     clean = _clean(data, name)
     media_type = sniff(data)
     fits = max_side is None or max(header.size) <= max_side
     light = max_bytes is None or (clean is not None and len(clean) <= max_bytes)
-    taken = media_type in accepts and fits and light
-    if clean is not None and media_type and taken and (clean is data or _orientation(header) == 1):
+    taken = media_type in accepts and fits and light and clean is not None and _is_plain(clean, name)
+    if taken and clean is not None and media_type and (clean is data or _orientation(header) == 1):
         return PreparedImage(clean, media_type, *header.size, () if clean is data else ("metadata removed",))
     return _convert(data, accepts=accepts, max_side=max_side, max_bytes=max_bytes, quality=quality, name=name)
+
+
+def _is_plain(data: bytes, name: str) -> bool:
+    """Whether the picture is opaque 8-bit grey or RGB, which every program shows alike."""
+    header = open_header(data, name=name)
+    # A PNG says in its header how many bits a sample has; Pillow does not tell 16-bit RGB from 8-bit.
+    has_8_bits = not data.startswith(PNG_SIGNATURE) or data[24:25] == bytes([8])
+    return has_8_bits and header.mode in ("L", "RGB") and not has_alpha(header)
 
 
 def _clean(data: bytes, name: str) -> bytes | None:
@@ -248,16 +264,24 @@ def _convert(
     if max_side is not None and max(picture.size) > max_side:
         picture = _resize(picture, max_side, max(picture.size))
         changes.append(f"resized to {picture.width}×{picture.height}")
-    media_type = JPEG if JPEG in accepts else PNG
     profile = rebuild_profile(source.info.get("icc_profile") or b"") if source.mode in ("L", "RGB", "RGBA") else None
-    for encoding in _encodings(picture, media_type, quality, profile):
+    is_resized = any(change.startswith("resized") for change in changes)
+    # Of a PNG that keeps its size, every pixel stays as it is.
+    first = PNG if sniff(data) == PNG and PNG in accepts and not is_resized else ""
+    for encoding in _encodings(picture, first, JPEG if JPEG in accepts else PNG, quality, profile):
         if max_bytes is None or len(encoding.data) <= max_bytes:
             return msgspec.structs.replace(encoding, changes=(*changes, *encoding.changes))
     raise DataError(f"cannot be brought under {max_bytes:,} bytes", file=name, remedy="raise --max-bytes")
 
 
-def _encodings(picture: Image.Image, media_type: str, quality: int, profile: bytes | None) -> Iterator[PreparedImage]:
-    """Ever smaller encodings: first the quality falls by tens to 40, then the sides by a fifth at a time."""
+def _encodings(
+    picture: Image.Image, first: str, media_type: str, quality: int, profile: bytes | None
+) -> Iterator[PreparedImage]:
+    """Ever smaller encodings: a lossless one if it comes `first`, then the quality falls by tens to 40, then the sides
+    by a fifth at a time.
+    """
+    if first and first != media_type:
+        yield PreparedImage(_encode(picture, first, quality, profile), first, *picture.size, ("PNG",))
     qualities = [quality, *range(quality - 10, _SMALLEST_QUALITY - 1, -10)] if media_type == JPEG else [quality]
     for used in qualities:
         how = f"JPEG quality {used}" if media_type == JPEG else "PNG"

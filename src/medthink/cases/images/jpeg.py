@@ -129,7 +129,7 @@ class Size(NamedTuple):
 
 
 def plain_jpeg_size(data: bytes) -> Size | None:
-    """The size of a whole 8-bit grey or colour JPEG without metadata, which `prepare` leaves as it is; else None."""
+    """The size of a whole 8-bit grey or colour JPEG without metadata, which `as_shown` leaves as it is; else None."""
     if not data.startswith(JPEG_SIGNATURE):
         return None
     try:

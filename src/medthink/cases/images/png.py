@@ -63,6 +63,20 @@ def clean_png(data: bytes, name: str) -> bytes:
     return b"".join(kept)
 
 
+def refuse_missing_pixels(data: bytes, name: str) -> None:
+    """DataError for a PNG whose pixels end too early: decoders fill up such a picture and say nothing."""
+    header, packed, at = None, [], len(PNG_SIGNATURE)
+    while (kind := data[at + 4 : at + 8]) and kind != b"IEND":
+        end = at + 12 + int.from_bytes(data[at : at + 4], "big")
+        if header is None:
+            header = _read_header(Chunk(kind, data[at + 8 : end - 4], data[at:end]), name)
+        if kind == b"IDAT":
+            packed.append(data[at + 8 : end - 4])
+        at = end
+    if header is None or sum(map(len, _unpack(zlib.decompressobj(), b"".join(packed), name))) < header.pixel_bytes():
+        raise truncated_image(name)
+
+
 def _chunks(data: bytes, name: str) -> Iterator[Chunk]:
     at = len(PNG_SIGNATURE)
     kind = b""
@@ -115,6 +129,8 @@ def _clean_profile(content: bytes) -> bytes:
 def _clean_pixels(chunks: list[Chunk], header: _Header, name: str) -> list[bytes]:
     """The chunks of pixels: as they are where they hold the picture and no more, else packed anew."""
     pixels = [one for one in chunks if one.kind == b"IDAT"]
+    if any(zlib.crc32(one.kind + one.content) != int.from_bytes(one.data[-4:], "big") for one in pixels):
+        raise MalformedImage("broken PNG: a checksum of the pixels is wrong", file=name, remedy="replace the file")
     packed, wanted = b"".join(one.content for one in pixels), header.pixel_bytes()
     if _is_exact(packed, wanted, name):
         return [one.data for one in pixels]
@@ -128,12 +144,14 @@ def _clean_pixels(chunks: list[Chunk], header: _Header, name: str) -> list[bytes
 
 
 def _is_exact(packed: bytes, wanted: int, name: str) -> bool:
-    """Whether the stream ends with its last byte and holds so many bytes, or too few: decoding tells what is wrong."""
+    """Whether the stream ends with its last byte and holds so many bytes; too few of them are no whole picture."""
     unpacker, size = zlib.decompressobj(), 0
     for portion in _unpack(unpacker, packed, name):
         size += len(portion)
         if size > wanted:
             return False
+    if size < wanted:
+        raise truncated_image(name)
     return not unpacker.unused_data
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from medthink.cases.case import MAX_IMAGES
-from medthink.cases.images.content import PNG, decode, prepare, sniff
+from medthink.cases.images.content import PNG, as_shown, decode, sniff
 from medthink.cases.images.similarity import appearance
 from medthink.cases.images.stores import MAX_IMAGE_BYTES
 from medthink.core.digest import digest_bytes
@@ -100,7 +100,7 @@ class ImageImporter:
         data = self._read(file)
         blank = ImportedImage(id="", path="", origin=file, caption=wanted.caption, modality=wanted.modality)
         if sniff(data) != _DICOM:
-            yield prepare(data, name=file).data, blank
+            yield as_shown(data, name=file).data, blank
             return
         header = read_header(data, name=file)
         about = msgspec.structs.replace(

@@ -396,9 +396,9 @@ def encode_image(image: Image, condition: Condition) -> ImagePart:
     limits = (condition.image_max_side, condition.image_max_bytes)
     if limits == (None, None) and (size := known.plain_size) is not None:
         return ImagePart.from_bytes(data, "image/jpeg", width=size.width, height=size.height, digest=known.digest)
-    from medthink.cases.images.content import prepare
+    from medthink.cases.images.content import as_shown
 
-    ready = prepare(data, max_side=limits[0], max_bytes=limits[1], name=image.path)
+    ready = as_shown(data, max_side=limits[0], max_bytes=limits[1], name=image.path)
     media_type: MediaType = "image/png" if ready.media_type == "image/png" else "image/jpeg"
     return ImagePart.from_bytes(ready.data, media_type, width=ready.width, height=ready.height)
 

@@ -11,7 +11,7 @@ from litestar.params import FromPath, SkipValidation
 from litestar.response import Response
 
 from medthink.cases.case import Image
-from medthink.cases.images.content import JPEG, PNG, prepare, sniff, upright_size
+from medthink.cases.images.content import JPEG, PNG, as_shown, sniff, upright_size
 from medthink.core.digest import digest_bytes
 from medthink.core.errors import DataError
 from medthink.core.files import cache_folder, write_atomic
@@ -21,7 +21,7 @@ from medthink.web.app.benchmarks import BenchmarkCache, LoadedSplit
 
 RenditionSize = Literal["112", "1024", "full"]
 SIZES: tuple[RenditionSize, ...] = get_args(RenditionSize)
-_VERSION = "1"
+_VERSION = "2"
 _TAKES = {"112": frozenset({JPEG}), "1024": frozenset({JPEG, PNG}), "full": frozenset({JPEG, PNG})}
 
 
@@ -61,7 +61,7 @@ def image_size(image: Image) -> tuple[int, int]:
 
 def _make(data: bytes, size: RenditionSize, digest: str, name: str) -> Rendition:
     side = None if size == "full" else int(size)
-    made = prepare(data, accepts=_TAKES[size], max_side=side, quality=85, name=name)
+    made = as_shown(data, accepts=_TAKES[size], max_side=side, quality=85, name=name)
     return Rendition(made.data, made.media_type, digest)
 
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from medthink.cases.case import Case, Image, ImageReference
-from medthink.cases.images.content import prepare
+from medthink.cases.images.content import as_shown
 from medthink.core.errors import DataError
 from medthink.core.numbers import as_usd, count_of
 from medthink.runs.trace import CaseRow, Trace
@@ -127,7 +127,7 @@ def _cell(image: Image, known: ImageReference) -> ImageCell:
 def _embed(image: Image, cell: ImageCell, max_side: int | None = None) -> ImageCell:
     """The image as part of the page, or why it cannot be shown."""
     try:
-        made = prepare(image.read(), max_side=max_side, name=image.path)
+        made = as_shown(image.read(), max_side=max_side, name=image.path)
     except DataError as error:
         return replace(cell, problem=error.problem)
     source = f"data:{made.media_type};base64,{b64encode(made.data).decode()}"

@@ -3,7 +3,6 @@
 It contains no token, and no letter or reference of any case.
 """
 
-import csv
 import io
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from medthink.board.ranking import BoardRow, Leaderboard
 from medthink.board.submissions import LISTED, SubmissionRecord, open_file
 from medthink.cases.case import Case
 from medthink.core.jsonio import encode_json, read_jsonl
-from medthink.core.tables import escape_formula
+from medthink.core.tables import csv_text
 from medthink.metrics.answers import Total
 from medthink.metrics.registry import shown_in
 from medthink.scoring.scores import SliceScore
@@ -168,17 +167,7 @@ def _with_slices(plain: list[dict[str, Any]], rows: Sequence[BoardRow]) -> list[
 
 
 def _csv(rows: list[dict[str, Any]]) -> bytes:
-    stream = io.StringIO()
-    if rows:
-        names = list(rows[0])
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow([escape_formula(name) for name in names])
-        writer.writerows([_cell(row[name]) for name in names] for row in rows)
-    return stream.getvalue().encode()
-
-
-def _cell(value: Any) -> Any:
-    return escape_formula(value) if isinstance(value, str) else value
+    return csv_text(list(rows[0]), rows).encode() if rows else b""
 
 
 def _parquet(rows: list[dict[str, Any]]) -> bytes:

@@ -145,13 +145,23 @@ def write_table(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, 
     """Write the rows in the format that the name ends in."""
     match path.suffix.lower():
         case ".csv":
-            write_atomic(path, [_csv_bytes(columns, rows)])
+            # Spreadsheets read UTF-8 as such only after a byte-order mark.
+            write_atomic(path, [csv_text(columns, rows, line_end="\r\n").encode("utf-8-sig")])
         case ".xlsx":
             write_atomic(path, [_book_bytes(columns, rows, layout)])
         case ".jsonl":
             write_jsonl(path, ({name: row.get(name, "") for name in columns} for row in rows))
         case _:
             raise UsageError(f"{path}: not a writable table format", remedy=f"known: {', '.join(FORMATS)}")
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], *, line_end: str = "\n") -> str:
+    """The table as CSV: numbers as numbers, and no text that a spreadsheet would run as a formula."""
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream, lineterminator=line_end)
+    writer.writerow(map(_guarded, columns))
+    writer.writerows([_guarded(row.get(name)) for name in columns] for row in rows)
+    return stream.getvalue()
 
 
 def _not_readable(path: Path) -> UsageError:
@@ -335,16 +345,6 @@ def _refuse_over(most: int, found: int, what: str, path: Path) -> None:
 def _guarded(value: Any) -> Any:
     """A cell made safe for writing: numbers stay numbers."""
     return escape_formula(value.replace("\x00", "\N{REPLACEMENT CHARACTER}")) if isinstance(value, str) else value
-
-
-def _csv_bytes(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> bytes:
-    stream = io.StringIO(newline="")
-    writer = csv.writer(stream, lineterminator="\r\n")
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow([_guarded(row.get(name, "")) for name in columns])
-    # Spreadsheets read UTF-8 as such only after a byte-order mark.
-    return b"\xef\xbb\xbf" + stream.getvalue().encode()
 
 
 def _book_bytes(columns: Sequence[str], rows: Iterable[Mapping[str, Any]], layout: Layout) -> bytes:

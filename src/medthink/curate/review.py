@@ -6,12 +6,10 @@ read, what was filled in since goes into the journal, also during a build; only 
 that was saved late erases nothing. Then it is written again.
 """
 
-import csv
 import heapq
-import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -21,7 +19,7 @@ from medthink.core.digest import seed_from
 from medthink.core.errors import DataError, suggest
 from medthink.core.files import write_atomic
 from medthink.core.markup import one_line
-from medthink.core.tables import escape_formula, read_raw, unescape_formula
+from medthink.core.tables import csv_text, read_raw, unescape_formula
 from medthink.curate.decision import Decision
 from medthink.curate.rulings import (
     CHECKS,
@@ -183,15 +181,13 @@ def _row(decision: Decision) -> ReviewRow:
 
 
 def _encode(rows: Iterable[ReviewRow]) -> bytes:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        plain = msgspec.to_builtins(row)
-        cells = plain | plain.pop("answer") | {"entry": str(row.entry or "")}
-        writer.writerow({name: escape_formula(cells[name]) for name in COLUMNS})
     # With a byte-order mark, which spreadsheets need to see that it is UTF-8.
-    return text.getvalue().encode("utf-8-sig")
+    return csv_text(COLUMNS, map(_cells, rows)).encode("utf-8-sig")
+
+
+def _cells(row: ReviewRow) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(row)
+    return {**plain, **plain["answer"], "entry": str(row.entry or "")}
 
 
 def _read_sheet(path: Path) -> Iterator[ReviewRow]:

@@ -1,14 +1,12 @@
 """Table exports: CSV for spreadsheets, Markdown and LaTeX for papers."""
 
-import csv
-import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from medthink.audit.runs import RunAudit
 from medthink.core.markup import Table, clean, one_line
 from medthink.core.numbers import as_percent
-from medthink.core.tables import escape_formula
+from medthink.core.tables import csv_text
 from medthink.metrics.registry import METRICS, shown_in
 from medthink.report.guessing import GroupAudit, points_with_interval
 from medthink.report.runs import ComparableGroup, ReportRun, answer_pairs, ends_of, value_of
@@ -41,11 +39,8 @@ def csv_table(groups: Sequence[ComparableGroup], audited: Sequence[GroupAudit] =
     named = [(number, group, audits_by_label(audited, number)) for number, group in enumerate(groups)]
     rows = [row for number, group, audits in named for row in _records(group, number + 1, audits)]
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_csv_cell(row.get(name)) for name in columns] for row in rows)
-    return stream.getvalue()
+    cleaned = ({name: clean(cell) if isinstance(cell, str) else cell for name, cell in row.items()} for row in rows)
+    return csv_text(columns, cleaned)
 
 
 def markdown_tables(groups: Sequence[ComparableGroup], audited: Sequence[GroupAudit] = ()) -> str:
@@ -87,10 +82,6 @@ def escape_latex(text: str) -> str:
 def _latex_character(character: str) -> str:
     written = character.translate(_LATEX)
     return f"[U+{ord(character):04X}]" if _NOT_LATEX.search(written) else written
-
-
-def _csv_cell(value: Cell) -> Cell:
-    return escape_formula(clean(value)) if isinstance(value, str) else value
 
 
 def _records(group: ComparableGroup, number: int, audits: Mapping[str, RunAudit]) -> Iterator[dict[str, Cell]]:

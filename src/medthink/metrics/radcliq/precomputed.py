@@ -1,11 +1,9 @@
 """Components and RadGraph annotations computed elsewhere, read from a file.
 
-A table is CSV with a header, or JSON: `id, radgraph, bertscore, semb, bleu2` (also `bleu`). Annotations are JSON:
+A table is CSV, XLSX, JSON Lines or JSON: `id, radgraph, bertscore, semb, bleu2` (also `bleu`). Annotations are JSON:
 `{"references": {id: annotation}, "candidates": {id: annotation}}`, in the form the RadGraph package writes.
 """
 
-import csv
-import io
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 from medthink.core.errors import DataError
 from medthink.core.files import open_for_reading
 from medthink.core.jsonio import parse_json
+from medthink.core.tables import read_raw
 from medthink.metrics.radcliq.composite import Advance, Components, ComponentScores, ignore_progress
 from medthink.metrics.radcliq.radgraph import radgraph_f1, read_annotations
 from medthink.metrics.radcliq.score import FIELDS
@@ -22,11 +21,8 @@ from medthink.metrics.radcliq.weights import digest_weights
 
 def read_components(path: Path) -> dict[str, Components]:
     """The components of every pair, by its id."""
-    with open_for_reading(path) as stream:
-        data = stream.read()
-    rows = _read_json_rows(data, path) if path.suffix == ".json" else _read_csv_rows(data, path)
     components: dict[str, Components] = {}
-    for number, row in enumerate(rows, start=1):
+    for number, row in _read_json(path) if path.suffix == ".json" else read_raw(path):
         key = _field(row, "id", path, number)
         if key in components:
             raise DataError(f"id {key!r} occurs twice", file=path, row=number, field="id")
@@ -34,18 +30,12 @@ def read_components(path: Path) -> dict[str, Components]:
     return components
 
 
-def _read_json_rows(data: bytes, path: Path) -> Sequence[Mapping[str, Any]]:
-    rows = parse_json(data, file=path)
+def _read_json(path: Path) -> Iterable[tuple[int, Mapping[str, Any]]]:
+    with open_for_reading(path) as stream:
+        rows = parse_json(stream.read(), file=path)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise DataError("not a list of objects", file=path, remedy='write [{"id": …, "radgraph": …, …}, …]')
-    return rows
-
-
-def _read_csv_rows(data: bytes, path: Path) -> Iterable[Mapping[str, Any]]:
-    try:
-        return list(csv.DictReader(io.StringIO(data.decode("utf-8-sig"))))
-    except UnicodeDecodeError as error:
-        raise DataError(f"not UTF-8: {error}", file=path, remedy="save the table as UTF-8") from None
+    return enumerate(rows, start=1)
 
 
 def _field(row: Mapping[str, Any], name: str, path: Path, number: int) -> Any:

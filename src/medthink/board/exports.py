@@ -4,7 +4,6 @@ It contains no token, and no letter or reference of any case.
 """
 
 import io
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,11 +14,10 @@ from medthink.board.submissions import LISTED, SubmissionRecord, open_file
 from medthink.cases.case import Case
 from medthink.core.jsonio import encode_json, read_jsonl
 from medthink.core.tables import csv_text
-from medthink.metrics.answers import Total
 from medthink.metrics.registry import shown_in
-from medthink.scoring.scores import SliceScore
+from medthink.scoring.scores import informative_slices
 from medthink.scoring.submission_file import read_submission
-from medthink.stats.estimate import Estimate, Measured
+from medthink.stats.estimate import Measured, ends_of
 from medthink.store.engine import Store
 from medthink.workflow.prediction import Prediction, TwiSteps
 
@@ -79,17 +77,6 @@ def plain_row(row: BoardRow) -> dict[str, Any]:
     }
 
 
-def per_case(total: Total | None, cases: int) -> float | None:
-    """A submission's total divided by its cases; None if part of it is unknown."""
-    return None if total is None or total.value is None or not cases else total.value / cases
-
-
-def informative_slices(row: BoardRow) -> list[SliceScore]:
-    """The slices of a row, without slicings that put all cases into one slice."""
-    counts = Counter(part.by for part in row.scores.slices)
-    return [part for part in row.scores.slices if counts[part.by] > 1]
-
-
 def _plain_accuracy(row: BoardRow) -> dict[str, Any]:
     answers = row.scores.answers
     states = answers.states if answers else {}
@@ -113,9 +100,9 @@ def _plain_gain(row: BoardRow) -> dict[str, Any]:
 def _plain_usage(row: BoardRow) -> dict[str, Any]:
     usage, cases = row.scores.usage, len(row.result.cases)
     return {
-        "usd_per_case": per_case(usage.cost_usd if usage else None, cases),
-        "input_tokens_per_case": per_case(usage.input_tokens if usage else None, cases),
-        "output_tokens_per_case": per_case(usage.output_tokens if usage else None, cases),
+        "usd_per_case": usage.cost_usd.per(cases) if usage else None,
+        "input_tokens_per_case": usage.input_tokens.per(cases) if usage else None,
+        "output_tokens_per_case": usage.output_tokens.per(cases) if usage else None,
     }
 
 
@@ -150,18 +137,20 @@ def plain_slices(row: BoardRow) -> list[dict[str, Any]]:
     """The slices of a row, as plain data."""
     return [
         {"by": part.by, "value": part.value, "cases": part.n, **_spread("accuracy", part.accuracy)}
-        for part in informative_slices(row)
+        for part in informative_slices(row.scores)
     ]
 
 
 def _spread(name: str, measured: Measured | None) -> dict[str, float | None]:
-    ends = (measured.low, measured.high) if isinstance(measured, Estimate) else (None, None)
+    ends = ends_of(measured) or (None, None)
     return {name: measured.value if measured else None, f"{name}_low": ends[0], f"{name}_high": ends[1]}
 
 
 def _with_slices(plain: list[dict[str, Any]], rows: Sequence[BoardRow]) -> list[dict[str, Any]]:
     """The rows with a column for each slice; every row has all of them."""
-    values = [{f"{part.by} = {part.value}": part.accuracy.value for part in informative_slices(row)} for row in rows]
+    values = [
+        {f"{part.by} = {part.value}": part.accuracy.value for part in informative_slices(row.scores)} for row in rows
+    ]
     names = list(dict.fromkeys(name for one in values for name in one))
     return [row | {name: one.get(name) for name in names} for row, one in zip(plain, values, strict=True)]
 

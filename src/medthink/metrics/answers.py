@@ -153,6 +153,10 @@ class Total(msgspec.Struct, frozen=True):
     known: float
     unknown: int
 
+    def per(self, cases: int) -> float | None:
+        """The sum divided by so many cases; None if part of it is unknown."""
+        return None if self.value is None or not cases else self.value / cases
+
 
 class UsageSummary(msgspec.Struct, frozen=True):
     """The usage of many calls.

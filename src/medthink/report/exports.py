@@ -9,11 +9,11 @@ from medthink.core.numbers import as_percent
 from medthink.core.tables import csv_text
 from medthink.metrics.registry import METRICS, shown_in
 from medthink.report.guessing import GroupAudit, points_with_interval
-from medthink.report.runs import ComparableGroup, ReportRun, answer_pairs, ends_of, value_of
+from medthink.report.runs import ComparableGroup, ReportRun, answer_pairs
 from medthink.report.tables import metric_value, states_text, tokens_per_case, without_columns
 from medthink.scoring.scores import AnswerScores, cost_text, rate_text, value_text
 from medthink.stats.comparisons.ranks import RankedRun
-from medthink.stats.estimate import Measured, rank_range
+from medthink.stats.estimate import Measured, ends_of, rank_range, value_of
 from medthink.workflow.tasks import known_texts
 
 Cell = str | int | float | None

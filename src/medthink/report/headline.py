@@ -8,10 +8,10 @@ from medthink.core.markup import Markup, fold_section, joined, tag
 from medthink.core.numbers import as_percent
 from medthink.report.figures.accuracy import chance
 from medthink.report.guessing import GroupAudit, points_with_interval
-from medthink.report.runs import ComparableGroup, ReportRun, ends_of, value_of
+from medthink.report.runs import ComparableGroup, ReportRun
 from medthink.scoring.scores import cost_text
 from medthink.stats.comparisons.ranks import RankedRun
-from medthink.stats.estimate import rank_range
+from medthink.stats.estimate import ends_of, rank_range, value_of
 
 _WIDTH, _HEIGHT, _MARGIN = 260, 18, 6
 _COLUMNS = ("Run", "Accuracy, 95 % interval", "Strongest rival", "Gain over it, points", "Cost")

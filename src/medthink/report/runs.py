@@ -1,6 +1,5 @@
 """The runs of a report: scored, named, and sorted into groups that may be compared."""
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,32 +18,16 @@ from medthink.scoring.inputs import SUBMISSION, ScoringInput, load_all
 from medthink.scoring.score import cached_scores
 from medthink.scoring.scores import AnswerScores, PartialRun, Scores
 from medthink.stats.comparisons.ranks import RankedRun, Ranking
-from medthink.stats.estimate import Estimate, Measured
+from medthink.stats.estimate import Measured, value_of
 from medthink.workflow.condition import FIELDS, Condition
 from medthink.workflow.tasks import default_condition, ends_in_answer
 
 _LONGEST = 60
 # Providers that indicate the kind of model.
 _TELLING = ("baseline/", "replay/")
+
+
 # A number with b or m that no letter or digit touches: "27b", "0.8B", "270m"; "a3b" is the active part, "8x7b" no sum.
-_SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)(b|m)(?![a-z0-9])", re.IGNORECASE)
-_FEWEST_MILLIONS = 20
-
-
-def model_size(model: str) -> float | None:
-    """The number of parameters in billions that the name states, or None; all experts of a mixture together."""
-    stated = [(float(number), unit.lower()) for number, unit in _SIZE.findall(model)]
-    billions = [number for number, unit in stated if unit == "b" and number > 0]
-    # A small number with m is a context length ("1m"), not a size.
-    millions = [number / 1000 for number, unit in stated if unit == "m" and number >= _FEWEST_MILLIONS]
-    return next(iter(billions + millions), None)
-
-
-def model_family(model: str) -> str:
-    """The model's name before its size: what siblings of other sizes share."""
-    return _SIZE.split(model, maxsplit=1)[0].rstrip("-_ /.") or model
-
-
 def model_shown(model: str) -> str:
     """The model as a page names it: only the name of a replayed run's folder, because its path is not part of a run."""
     return f"replay/{Path(model).name}" if model.startswith("replay/") else model
@@ -208,16 +191,6 @@ def group_entries(entries: Sequence[ReportRun]) -> list[ComparableGroup]:
         grouped.setdefault(_group_key(entry, known), []).append(entry)
     groups = [_make_group(members) for members in _labelled(list(grouped.values()))]
     return sorted(groups, key=lambda group: (-len(group.entries), group.kind, group.benchmark))
-
-
-def value_of(measured: Measured | None) -> float | None:
-    """The value alone, where there is one."""
-    return measured.value if measured is not None else None
-
-
-def ends_of(measured: Measured | None) -> tuple[float, float] | None:
-    """The ends of the interval, where there is one."""
-    return (measured.low, measured.high) if isinstance(measured, Estimate) else None
 
 
 def _group_key(entry: ReportRun, known: dict[str, str | None]) -> str:

@@ -3,16 +3,35 @@
 The figures of a report and the charts of the board both draw what is decided here.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 
 from medthink.models.request import Effort
-from medthink.report.runs import ReportRun, ends_of, model_family, model_size, short_models
+from medthink.report.runs import ReportRun, short_models
 from medthink.report.tables import tokens_per_case
 from medthink.stats.comparisons.ranks import pareto_set
-from medthink.stats.estimate import Measured, Undefined
+from medthink.stats.estimate import Measured, Undefined, ends_of
+
+_SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)(b|m)(?![a-z0-9])", re.IGNORECASE)
+_FEWEST_MILLIONS = 20
+
+
+def model_size(model: str) -> float | None:
+    """The number of parameters in billions that the name states, or None; all experts of a mixture together."""
+    stated = [(float(number), unit.lower()) for number, unit in _SIZE.findall(model)]
+    billions = [number for number, unit in stated if unit == "b" and number > 0]
+    # A small number with m is a context length ("1m"), not a size.
+    millions = [number / 1000 for number, unit in stated if unit == "m" and number >= _FEWEST_MILLIONS]
+    return next(iter(billions + millions), None)
+
+
+def model_family(model: str) -> str:
+    """The model's name before its size: what siblings of other sizes share."""
+    return _SIZE.split(model, maxsplit=1)[0].rstrip("-_ /.") or model
+
 
 CurveAxis = Literal["share", "effort", "tokens", "size"]
 _EFFORTS: tuple[str, ...] = get_args(Effort)

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from medthink.core.markup import Markup, Table, tag
 from medthink.core.numbers import as_count, as_points
 from medthink.metrics.registry import shown_in
-from medthink.report.runs import ComparableGroup, ReportRun, answer_pairs, ends_of, value_of
+from medthink.report.runs import ComparableGroup, ReportRun, answer_pairs
 from medthink.scoring.scores import MetricScore, Scores, cost_text, rate_text, value_text
 from medthink.stats.comparisons.ranks import RankedPair
-from medthink.stats.estimate import Measured, Undefined, rank_range
+from medthink.stats.estimate import Measured, Undefined, ends_of, rank_range, value_of
 from medthink.workflow.written_text import WrittenText
 
 _NOT_COMPUTED = "not computed"

@@ -1,5 +1,6 @@
 """`scores.json`: every score of a run with its uncertainty, its counts and what made it."""
 
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -137,6 +138,12 @@ class Scores(msgspec.Struct, frozen=True, kw_only=True):
         from medthink.scoring.tables import scores_card
 
         return scores_card(self)
+
+
+def informative_slices(scores: Scores) -> list[SliceScore]:
+    """The slices, without slicings that put all cases into one."""
+    counts = Counter(part.by for part in scores.slices)
+    return [part for part in scores.slices if counts[part.by] > 1]
 
 
 def to_plain(scores: Scores) -> Any:

@@ -62,6 +62,16 @@ def check_level(level: float) -> None:
         raise ValueError(f"level must lie between 0 and 1, not {level}")
 
 
+def value_of(measured: Measured | None) -> float | None:
+    """The value alone, where there is one."""
+    return measured.value if measured is not None else None
+
+
+def ends_of(measured: Measured | None) -> tuple[float, float] | None:
+    """The ends of the interval, where there is one."""
+    return (measured.low, measured.high) if isinstance(measured, Estimate) else None
+
+
 def rank_range(rank: int, worst: int) -> str:
     """`2–5`, or `1` for a rank that is certain."""
     return str(rank) if rank == worst else f"{rank}–{worst}"

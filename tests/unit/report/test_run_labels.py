@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from medthink.report.runs import model_family, model_size, run_labels, run_names, short_models
+from medthink.report.runs import run_labels, run_names, short_models
+from medthink.report.series import model_family, model_size
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 from medthink.core.markup import Table, one_line
 from medthink.report.figures.slices import one_per_model
 from medthink.report.figures.style import COLOURS, INK, LINE, MARKS, SOFT, FigureSpec, percent_axis, wrapped
-from medthink.report.runs import ComparableGroup, answer_pairs, ends_of, value_of
+from medthink.report.runs import ComparableGroup, answer_pairs
 from medthink.scoring.scores import AnswerScores, rate_text
-from medthink.stats.estimate import rank_range
+from medthink.stats.estimate import ends_of, rank_range, value_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,8 +10,7 @@ from medthink.judge.kinds.step_scores import StepScores
 from medthink.judge.rubric import DIMENSIONS, ERROR_TYPES, SENTENCE_LABELS
 from medthink.report.figures.style import COLOURS, INK, MARKS, FigureSpec, percent_axis
 from medthink.report.judged_tables import AGREEMENT, JudgeRow
-from medthink.report.runs import ends_of, value_of
-from medthink.stats.estimate import Measured, mean_cell, rate_cell
+from medthink.stats.estimate import Measured, ends_of, mean_cell, rate_cell, value_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

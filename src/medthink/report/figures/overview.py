@@ -9,8 +9,9 @@ from medthink.core.numbers import count_of
 from medthink.report.figures.accuracy import chance
 from medthink.report.figures.curves import Panel, curve_panel, draw_curves
 from medthink.report.figures.style import COLOURS, INK, SOFT, FigureSpec, percent_axis
-from medthink.report.runs import ComparableGroup, ReportRun, ends_of, value_of
+from medthink.report.runs import ComparableGroup, ReportRun
 from medthink.scoring.scores import rate_text
+from medthink.stats.estimate import ends_of, value_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

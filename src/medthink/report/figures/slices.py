@@ -11,8 +11,9 @@ from medthink.core.markup import Table, one_line
 from medthink.core.numbers import as_percent
 from medthink.metrics.registry import Metric, shown_in
 from medthink.report.figures.style import COLOURS, LINE, MARKS, FigureSpec, percent_axis, wrapped
-from medthink.report.runs import ComparableGroup, ReportRun, ends_of, value_of
+from medthink.report.runs import ComparableGroup, ReportRun
 from medthink.scoring.scores import SliceScore, rate_text
+from medthink.stats.estimate import ends_of, value_of
 from medthink.workflow.tasks import known_texts
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from typing import NamedTuple
 import msgspec
 
 from medthink.board.ranking import BoardRow
-from medthink.report.runs import ends_of, model_family
-from medthink.report.series import PlottedRun
-from medthink.stats.estimate import Measured
+from medthink.report.series import PlottedRun, model_family
+from medthink.stats.estimate import Measured, ends_of
 from medthink.web.board.columns import accuracy_of, usd_per_case
 
 _MARGIN = 8

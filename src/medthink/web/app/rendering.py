@@ -20,9 +20,8 @@ from medthink.core.digest import digest_bytes
 from medthink.core.markup import clean
 from medthink.core.numbers import as_percent, as_usd
 from medthink.report.assets import read_asset
-from medthink.report.runs import ends_of
 from medthink.scoring.scores import difference_text, rate_text
-from medthink.stats.estimate import Estimate, Measured
+from medthink.stats.estimate import Estimate, Measured, ends_of
 from medthink.web.app.access import NOBODY, current_caller
 
 _FEATURES = ("app", "accounts", "board", "cases", "reading", "review", "runs", "submissions")

@@ -7,14 +7,14 @@ from typing import Literal
 
 import msgspec
 
-from medthink.board.exports import informative_slices, per_case
 from medthink.board.ranking import BoardRow
 from medthink.board.submissions import LEVELS, Provenance
 from medthink.core.numbers import as_count, as_percent
 from medthink.judge.exam.results import BELOW_FLOOR
+from medthink.metrics.answers import Total
 from medthink.metrics.registry import shown_in
 from medthink.report.tables import metric_value
-from medthink.scoring.scores import SliceScore
+from medthink.scoring.scores import SliceScore, informative_slices
 from medthink.stats.estimate import Estimate, Measured, Undefined
 from medthink.web.app.query import Query
 from medthink.web.app.rendering import NONE, tell_difference, tell_ends, tell_money
@@ -134,12 +134,12 @@ def accuracy_of(row: BoardRow) -> Measured:
 
 def usd_per_case(row: BoardRow) -> float | None:
     """The cost per case, if completely known."""
-    return per_case(row.scores.usage.cost_usd if row.scores.usage else None, len(row.result.cases))
+    return row.scores.usage.cost_usd.per(len(row.result.cases)) if row.scores.usage else None
 
 
 def _tokens(kind: TokenKind, row: BoardRow) -> float | None:
-    usage = row.scores.usage
-    return per_case(getattr(usage, kind) if usage else None, len(row.result.cases))
+    total: Total | None = getattr(row.scores.usage, kind, None)
+    return total.per(len(row.result.cases)) if total else None
 
 
 def _gain(row: BoardRow) -> BoardCell:
@@ -290,7 +290,7 @@ def _metric_order(step: str, metric: str, row: BoardRow) -> SortKey:
 
 def _slice_columns(rows: Sequence[BoardRow]) -> Iterator[BoardColumn]:
     """A column for each slice; one with few cases is de-emphasised and cannot be sorted."""
-    sizes = {(part.by, part.value): part for row in rows for part in informative_slices(row)}
+    sizes = {(part.by, part.value): part for row in rows for part in informative_slices(row.scores)}
     for (by, value), part in sizes.items():
         yield BoardColumn(
             key=f"{by}={value}",

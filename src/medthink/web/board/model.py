@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from medthink.board.exports import informative_slices
 from medthink.board.judged_profile import JudgedProfile
 from medthink.board.ranking import BoardRow, Leaderboard
 from medthink.board.rerun import Rerun, describe_rerun
@@ -15,7 +14,7 @@ from medthink.core.numbers import as_count, count_of
 from medthink.metrics.registry import shown_in
 from medthink.report.provenance import condition_words
 from medthink.report.tables import metric_value
-from medthink.scoring.scores import SliceScore, rate_text, value_text
+from medthink.scoring.scores import SliceScore, informative_slices, rate_text, value_text
 from medthink.stats.estimate import Estimate
 from medthink.web.app.charts import IntervalPosition, ShareAxis, fit_axis, shape_of
 from medthink.web.app.rendering import STATE_WORDS, tell_ends, tell_share
@@ -116,7 +115,7 @@ def make_model_page(
     """One model with everything public about it, and the cases the reader has revealed."""
     one = row.submission
     peers = made.ranking(row.kind)
-    parts = informative_slices(row)
+    parts = informative_slices(row.scores)
     axis = fit_axis([*(part.accuracy for part in parts), accuracy_of(row)], _SLICE_WIDTH)
     columns, steps = _steps(row)
     return ModelPage(

@@ -1,6 +1,6 @@
 """How often the statements about runs hold, by simulation: the long form of the coverage tests.
 
-    python bench/bench_coverage.py [family] [gain] [normalised] [sequence] [powered] [memory] [--repeats N]
+    python bench/bench_coverage.py [family] [gain] [normalised] [sequence] [powered] [memory] [shortcuts] [--repeats N]
 
 Simulated answers: Bernoulli(logistic(skill − difficulty (sd 1.5) + family × case effect (sd 1))). Every line states
 what should hold and how often it did; the Monte-Carlo error of a 5 % rate is 1.0 points at 500 repeats.
@@ -8,8 +8,13 @@ what should hold and how often it did; the Monte-Carlo error of a 5 % rate is 1.
 
 import sys
 
+import msgspec
 import numpy as np
+from scipy.stats import binom
 
+from medthink.audit.benchmark import ALPHA, distinct_cases, judge_guessers
+from medthink.audit.rivals import IMAGE_FREE, Guessable, guess_by_inputs, guess_longest, guess_majority
+from medthink.cases.case import Case, Question, Reference
 from medthink.stats import (
     Estimate,
     MeanSequence,
@@ -196,11 +201,90 @@ def memory_p_values(rng: np.random.Generator, cases: int, known: float) -> list[
     ]
 
 
+SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u")]
+
+
+def shortcuts(rng: np.random.Generator, repeats: int) -> None:
+    """Benchmarks of one's own without a train split: false alarms of the audit, and shortcuts that it finds.
+
+    `before` is the same hits against a binomial, as if the guesses were independent of the right answers.
+    """
+    for cases in (40, 90, 180, 720):
+        rounds = repeats if cases < 720 else repeats // 4
+        told_alarms(f"nothing to find, {cases} cases", rng, rounds, cases)
+    told_alarms("a tenth of 180 cases doubled", rng, repeats // 4, 180, doubled=0.1)
+    for kind, shares in SHORTCUTS.items():
+        for share in shares:
+            told_alarms(f"{kind} in {share:.0%} of 180 cases", rng, repeats // 4, 180, kind=kind, share=share)
+
+
+# What gives the right answer away, and in what share of the cases.
+SHORTCUTS = {
+    "letter": (0.15,),
+    "length": (0.15, 0.2),
+    "wording": (0.15, 0.2),
+    "word of the history": (0.3, 0.6),
+    "frequent diagnosis": (0.15, 0.3),
+}
+
+
+def told_alarms(
+    what: str, rng: np.random.Generator, rounds: int, cases: int, doubled: float = 0.0, **planted: object
+) -> None:
+    """How many of so many audits raise an alarm, and how many would by binomial tests alone."""
+    found = [alarms_of(own_benchmark(rng, cases, doubled=doubled, **planted)) for _ in range(rounds)]
+    now, before = np.mean(found, axis=0)
+    print(f"{what}: alarm in {now:.1%} of {rounds} (before {before:.1%})", flush=True)
+
+
+def alarms_of(cases: list[Case]) -> tuple[bool, bool]:
+    """Whether the audit raises an alarm, and whether it would by binomial tests of all hits."""
+    material = Guessable(cases, [])
+    found = [guess_majority(material), guess_longest(cases), *(guess_by_inputs(material, one) for one in IMAGE_FREE)]
+    hits = [sum(one.letters[case.id] == case.reference.answer for case in cases) for one in found]
+    now = any(score.verdict == "alarm" for score in judge_guessers(found, distinct_cases(cases)))
+    return now, bool(min(holm(binom.sf(np.array(hits) - 1, len(cases), 0.2).tolist())) < ALPHA)
+
+
+def own_benchmark(
+    rng: np.random.Generator, cases: int, *, doubled: float, kind: str = "", share: float = 0.0
+) -> list[Case]:
+    """Cases in made-up words, their right answers by chance, but for the shortcut in a share of them."""
+    lexicon = ["".join(rng.choice(SYLLABLES, 3)) for _ in range(400)]
+    diagnoses = [" ".join(rng.choice(lexicon, rng.integers(1, 4))) for _ in range(150)]
+    made = [make_case(rng, number, lexicon, diagnoses, kind if rng.random() < share else "") for number in range(cases)]
+    twins = made[: round(doubled * cases)]
+    return made + [msgspec.structs.replace(case, id=case.id + cases) for case in twins]
+
+
+def make_case(rng: np.random.Generator, number: int, lexicon: list[str], diagnoses: list[str], kind: str) -> Case:
+    """One case, with the shortcut if one is named."""
+    history = rng.choice(lexicon, 40).tolist()
+    texts = rng.choice(diagnoses, 5, replace=False).tolist()
+    right = 0 if kind == "letter" else int(rng.integers(5))
+    if kind == "length":
+        texts[right] += " " + " ".join(rng.choice(lexicon, 3))
+    elif kind == "wording":
+        texts[right] += " with complication"
+    elif kind == "word of the history":
+        pair = int(rng.integers(10))
+        history[0], texts[right] = f"sign{pair}", f"{texts[right]} disease{pair}"
+        texts = [
+            text if place == right else f"{text} disease{(pair + place + 1) % 10}" for place, text in enumerate(texts)
+        ]
+    elif kind == "frequent diagnosis":
+        texts[right] = "frequent disease"
+    options = dict(zip("ABCDE", texts, strict=True))
+    answer = "ABCDE"[right]
+    reference = Reference((), "", "", answer, options[answer], "", "", "", False, 1, "")
+    return Case(number, f"Case number {number}", "own", Question(" ".join(history), (), options), reference, 0, {})
+
+
 def main() -> None:
     """Run the parts that are named, or all."""
     words = sys.argv[1:]
     repeats = int(words[words.index("--repeats") + 1]) if "--repeats" in words else 500
-    parts = {part.__name__: part for part in (family, gain, normalised, sequence, powered, memory)}
+    parts = {part.__name__: part for part in (family, gain, normalised, sequence, powered, memory, shortcuts)}
     for name, part in parts.items():
         if name in words or not set(words) & set(parts):
             part(np.random.default_rng(1), repeats)

@@ -1,24 +1,40 @@
 """Audit of a benchmark without any model: what the options, the history, the letters and the lengths alone reveal.
 
-A guesser raises the alarm when it beats chance significantly: a one-sided exact binomial test, corrected by Holm over
-all guessers of the audit, at 1 %. The images' guesser raises none: the images are what should decide. A guesser with
-the same inputs as another (no history, or no image) adds no evidence.
+A guesser raises the alarm when it beats chance significantly: a one-sided test, corrected by Holm over all guessers of
+the audit, at 1 %. Rules, and guessers trained on the train split, are tested by the exact binomial. Without a train
+split hit counts are no binomial: the majority letter is tested by the exact maximum of a multinomial, cross-validated
+guessers against right answers drawn by chance. Look-alikes of the same answer count once, so that a doubled case is no
+shortcut. The images' guesser raises none: the images are what should decide. A guesser with the same inputs as another
+(no history, or no image) adds no evidence.
 """
 
 from collections import Counter
 from collections.abc import Callable
 from statistics import fmean
-from typing import Literal
+from typing import Literal, cast
 
 import msgspec
 import numpy as np
 
-from medthink.audit.rivals import Guessable, Guesses, guess_by_inputs, guess_longest, guess_majority, guessable_cases
+from medthink.audit.rivals import (
+    FOLDS,
+    Guessable,
+    Guesses,
+    guess_by_inputs,
+    guess_longest,
+    guess_majority,
+    guessable_cases,
+    look_alike_groups,
+)
+from medthink.baselines import Inputs
+from medthink.baselines.guesser import hits_by_chance
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.cases.check.run import check_benchmark
+from medthink.cases.images.fact_cache import CachingImageStore
 from medthink.core.digest import seed_from
 from medthink.stats.bootstrap import bootstrap_mean
+from medthink.stats.chance import hits_p_value, largest_count_p_value
 from medthink.stats.comparisons.differences import holm
 from medthink.stats.estimate import Measured
 from medthink.stats.intervals import wilson
@@ -51,10 +67,12 @@ class BenchmarkAudit(msgspec.Struct, frozen=True, kw_only=True):
     """What an audit of a benchmark found.
 
     `detectable` is the true rate of a guesser that would have raised the alarm with 80 % power; None if none would.
+    `n_look_alikes` of the cases look like another with the same answer; they are not among the `n_cases` counted.
     """
 
     split: str
     n_cases: int
+    n_look_alikes: int
     text_fingerprint: str
     scores: tuple[GuesserScore, ...]
     letters: dict[str, int]
@@ -81,24 +99,29 @@ _COUNTED = ("answer-in-history", "history-duplicate-across-splits", "id-duplicat
 
 def audit_benchmark(benchmark: Benchmark, split: str, *, advance: Callable[[str], object] = str) -> BenchmarkAudit:
     """Audit a split; `advance` is called with the name of each guesser."""
+    benchmark = benchmark.remembering()
     material = guessable_cases(benchmark, split)
     found = []
     for name, guess in _guessers(material).items():
         advance(name)
         found.append(guess())
+    if isinstance(benchmark.images, CachingImageStore):
+        benchmark.images.save()
     advance("duplicates and leaks")
     counts = check_benchmark(benchmark, images=False).counts
-    scores = _judge(found, material.cases)
+    distinct = distinct_cases(material.cases)
+    scores = judge_guessers(found, distinct, advance)
     tested = sum(score.p_holm is not None for score in scores)
     return BenchmarkAudit(
         split=split,
-        n_cases=len(material.cases),
+        n_cases=len(distinct),
+        n_look_alikes=len(material.cases) - len(distinct),
         text_fingerprint=benchmark[split].text_fingerprint(),
         scores=scores,
         letters=dict(sorted(Counter(case.reference.answer for case in material.cases).items())),
         length_gap=_measure_lengths(material.cases),
         problems={code: counts.get(code, 0) for code in _COUNTED},
-        detectable=detectable_rate(n=len(material.cases), chance=scores[0].chance, alpha=ALPHA / max(1, tested)),
+        detectable=detectable_rate(n=len(distinct), chance=scores[0].chance, alpha=ALPHA / max(1, tested)),
     )
 
 
@@ -112,15 +135,23 @@ def _guessers(material: Guessable) -> dict[str, Callable[[], Guesses]]:
     }
 
 
-def _judge(found: list[Guesses], cases: list[Case]) -> tuple[GuesserScore, ...]:
-    from scipy.stats import binomtest
+def distinct_cases(cases: list[Case]) -> list[Case]:
+    """The first case of each group of look-alikes."""
+    return [
+        case for place, (case, group) in enumerate(zip(cases, look_alike_groups(cases), strict=True)) if place == group
+    ]
 
+
+def judge_guessers(
+    found: list[Guesses], cases: list[Case], advance: Callable[[str], object] = str
+) -> tuple[GuesserScore, ...]:
+    """Set the guessers against chance on these cases, of which none looks like another."""
     chance = fmean(1 / len(case.question.options) for case in cases)
     right = [sum(guesses.letters[case.id] == case.reference.answer for case in cases) for guesses in found]
-    raw = [float(binomtest(hits, len(cases), chance, alternative="greater").pvalue) for hits in right]
     same = _same_inputs(cases)
     telling = [place for place, guesses in enumerate(found) if guesses.name in _TELLING and guesses.name not in same]
-    corrected = dict(zip(telling, map(float, holm([raw[place] for place in telling])), strict=True))
+    raw = [_p_value(found[place], right[place], cases, chance, advance) for place in telling]
+    corrected = dict(zip(telling, map(float, holm(raw)), strict=True))
     return tuple(
         GuesserScore(
             name=guesses.name,
@@ -133,6 +164,47 @@ def _judge(found: list[Guesses], cases: list[Case]) -> tuple[GuesserScore, ...]:
         )
         for place, guesses in enumerate(found)
     )
+
+
+# Above the second a guesser raises no alarm whatever its spread, below the first it does; between, more rounds tell.
+_CLEAR = (1e-4, 0.05)
+_ROUNDS = (20, 60)
+
+
+def _p_value(guesses: Guesses, hits: int, cases: list[Case], chance: float, advance: Callable[[str], object]) -> float:
+    from scipy.stats import binom
+
+    plain = float(binom.sf(hits - 1, len(cases), chance))
+    if guesses.source != "cross-validated":
+        return plain
+    if guesses.name == "majority letter":
+        return _majority_p_value(cases)
+    if plain > _CLEAR[1]:
+        return plain
+    advance(f"{guesses.name}, answers by chance")
+    inputs = cast("Inputs", guesses.name.removeprefix("guesser:"))
+    for rounds in _ROUNDS:
+        by_chance = hits_by_chance(cases, inputs, rounds=rounds, folds=FOLDS)
+        p_value = hits_p_value(hits, by_chance.tolist(), len(cases), chance)
+        if not _CLEAR[0] < p_value < _CLEAR[1]:
+            break
+    return p_value
+
+
+def _majority_p_value(cases: list[Case]) -> float:
+    """Of the most frequent letter; where cases differ in their number of options, an upper bound."""
+    from scipy.stats import binom
+
+    counts = Counter(case.reference.answer for case in cases)
+    sizes = {len(case.question.options) for case in cases}
+    largest = max(counts.values())
+    if len(sizes) == 1:
+        return largest_count_p_value(largest, len(cases), sizes.pop())
+    shares: dict[str, float] = {}
+    for case in cases:
+        for letter in case.question.options:
+            shares[letter] = shares.get(letter, 0.0) + 1 / len(case.question.options) / len(cases)
+    return min(1.0, sum(float(binom.sf(largest - 1, len(cases), share)) for share in shares.values()))
 
 
 def _same_inputs(cases: list[Case]) -> dict[str, str]:

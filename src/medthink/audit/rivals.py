@@ -1,6 +1,6 @@
 """The guessers that every run is compared with, the same for `score`, `report` and `audit`; trained once."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -10,8 +10,10 @@ from medthink import __version__
 from medthink.baselines import Inputs
 from medthink.baselines.baseline import is_usable, longest_letter, rank_letters
 from medthink.baselines.guesser import cross_validated, most_probable, train_guesser
+from medthink.baselines.text_features import normalise
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
+from medthink.cases.check.texts import SimilarTextFinder, normalised_words
 from medthink.core.digest import digest_value
 from medthink.core.errors import DataError, UsageError
 from medthink.core.files import cache_folder, write_atomic
@@ -47,10 +49,27 @@ def guessable_cases(benchmark: Benchmark, split: str) -> Guessable:
     return Guessable(cases, lessons)
 
 
+def look_alike_groups(cases: Sequence[Case]) -> list[int]:
+    """For each case the position of the first that looks like it: the same answer, and nearly the same history.
+
+    Where there is no history, the options stand for it.
+    """
+    finder = SimilarTextFinder()
+    for place, case in enumerate(cases):
+        text = case.question.history.strip() or " ".join(sorted(case.question.options.values()))
+        finder.add(str(place), normalised_words(text))
+    answers = [normalise(case.question.options[case.reference.answer]) for case in cases]
+    groups = list(range(len(cases)))
+    for match in finder.matches():
+        if answers[match.first] == answers[match.second]:
+            groups[match.second] = groups[match.first]
+    return groups
+
+
 def guess_by_inputs(material: Guessable, inputs: Inputs) -> Guesses:
     """A trained guesser that sees these inputs and nothing else."""
     if not material.lessons:
-        found = cross_validated(material.cases, inputs, folds=FOLDS)
+        found = cross_validated(material.cases, inputs, folds=FOLDS, groups=look_alike_groups(material.cases))
         return Guesses(f"guesser:{inputs}", "cross-validated", {guess.case_id: guess.letter for guess in found})
     guesser = train_guesser(material.lessons, inputs)
     ranked = guesser.rank_all([case.question for case in material.cases])
@@ -77,13 +96,15 @@ def guess_majority(material: Guessable) -> Guesses:
 
 
 IMAGE_FREE: tuple[Inputs, ...] = ("options", "question")
+_SEEN: dict[Inputs, str] = {"options": "options alone", "question": "history and options"}
 
 
-def rival_guesses(benchmark: Benchmark, split: str) -> list[Guesses]:
+def rival_guesses(benchmark: Benchmark, split: str, *, advance: Callable[[str], object] = str) -> list[Guesses]:
     """The longest option, and guessers trained on the options alone and on history and options.
 
-    Training takes a while, so the guessers' answers are cached by the texts of the splits and the release. A split with
-    too few cases to train on has only the longest-option rule.
+    Training takes a while, so the guessers' answers are cached by the texts of the splits and the release; `advance` is
+    called with what a guesser sees before it is trained. A split with too few cases to train on has only the
+    longest-option rule.
     """
     cases = [case for case in benchmark[split] if is_usable(case)]
     rule = guess_longest(cases)
@@ -96,6 +117,7 @@ def rival_guesses(benchmark: Benchmark, split: str) -> list[Guesses]:
         place = cache_folder() / "guesses" / f"{digest_value([key, split, inputs, __version__])}.json"
         guesses = _read(place)
         if guesses is None:
+            advance(_SEEN[inputs])
             material = material or [guessable_cases(benchmark, split)]
             guesses = guess_by_inputs(material[0], inputs)
             _keep(place, guesses)

@@ -5,8 +5,9 @@ regression on the differences). An option's share of the exponentiated scores is
 among the features, so the order in which options are shown changes nothing.
 """
 
-from collections.abc import Iterable, Sequence
-from typing import cast
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, cast
 
 import msgspec
 import numpy as np
@@ -20,6 +21,7 @@ from medthink.cases.case import Case, Question
 from medthink.core.digest import seed_from
 from medthink.core.errors import UsageError
 
+Places = NDArray[np.integer[Any]]
 _LOOSENESS = 0.3
 _TOLERANCE = 1e-3
 
@@ -55,13 +57,23 @@ class Guesser:
 
 def train_guesser(cases: Iterable[Case], inputs: Inputs) -> Guesser:
     """Train on every case that has its answer among its options; raise UsageError if there is none."""
-    from sklearn.linear_model import LogisticRegression
-
     usable = [case for case in cases if is_usable(case)]
     if not usable:
         raise UsageError("a guesser has no case to learn from", remedy="give cases with their answer among the options")
     encoder = OptionEncoder(inputs, [case.question for case in usable])
-    pairs = _pair_off(encoder.encode([case.question for case in usable]), usable)
+    rows = encoder.encode([case.question for case in usable])
+    return Guesser(encoder, _fit_weights(rows, usable, right_places(usable)))
+
+
+def right_places(cases: Sequence[Case]) -> Places:
+    """For each case the place of its right answer among its options."""
+    return np.array([list(case.question.options).index(case.reference.answer) for case in cases])
+
+
+def _fit_weights(rows: Matrix, cases: Sequence[Case], right: Places) -> NDArray[np.float64]:
+    from sklearn.linear_model import LogisticRegression
+
+    pairs = _pair_off(rows, cases, right)
     # The sign of every other difference is turned, because a classifier needs both classes; the loss is the same.
     signs = np.where(np.arange(pairs.shape[0]) % 2, -1.0, 1.0).astype(np.float32)
     pairs.data *= np.repeat(signs, np.diff(pairs.indptr))
@@ -71,23 +83,71 @@ def train_guesser(cases: Iterable[Case], inputs: Inputs) -> Guesser:
     model.fit(pairs[:, filled], signs)
     weights = np.zeros(pairs.shape[1])
     weights[filled] = model.coef_[0]
-    return Guesser(encoder, weights)
+    return weights
 
 
-def cross_validated(cases: Iterable[Case], inputs: Inputs, *, folds: int = 5, seed: int = 0) -> list[Guess]:
-    """For each usable case, in the order given, the guess of a guesser trained on the other folds."""
+def cross_validated(
+    cases: Iterable[Case], inputs: Inputs, *, folds: int = 5, seed: int = 0, groups: Sequence[int] | None = None
+) -> list[Guess]:
+    """For each usable case, in the order given, the guess of a guesser trained on the other folds.
+
+    Cases of one group (look-alikes of each other) are in one fold.
+    """
     usable = [case for case in cases if is_usable(case)]
-    if not 2 <= folds <= len(usable):
-        raise UsageError(f"{folds} folds over {len(usable)} usable cases", remedy="give 2 folds up to one per case")
-    order = sorted(range(len(usable)), key=lambda position: seed_from(seed, usable[position].id, position))
     found: dict[int, Guess] = {}
-    for fold in range(folds):
-        held = order[fold::folds]
-        out = set(held)
-        guesser = train_guesser([case for position, case in enumerate(usable) if position not in out], inputs)
-        ranked = guesser.rank_all([usable[position].question for position in held])
-        found |= {at: Guess(usable[at].id, most_probable(ranks), ranks) for at, ranks in zip(held, ranked, strict=True)}
+    for fold in _cut(usable, inputs, folds, seed, groups):
+        weights = _fit_weights(fold.lessons, fold.taught, right_places(fold.taught))
+        ranked = Guesser(fold.encoder, weights).rank_all([usable[at].question for at in fold.held])
+        found |= {
+            at: Guess(usable[at].id, most_probable(ranks), ranks) for at, ranks in zip(fold.held, ranked, strict=True)
+        }
     return [found[position] for position in range(len(usable))]
+
+
+def hits_by_chance(cases: Sequence[Case], inputs: Inputs, *, rounds: int, folds: int = 5) -> NDArray[np.int_]:
+    """How often cross-validated guessers are right where the right answers are drawn at random, round by round.
+
+    The features do not depend on the right answers, so they are computed once for all rounds.
+    """
+    rng = np.random.default_rng(seed_from("answers by chance", inputs, *(case.id for case in cases)))
+    drawn = rng.integers(0, [len(case.question.options) for case in cases], size=(rounds, len(cases)))
+    hits = np.zeros(rounds, dtype=int)
+    for fold in _cut(cases, inputs, folds, 0, None):
+        inside = np.setdiff1d(np.arange(len(cases)), fold.held)
+        asked = fold.encoder.encode([cases[at].question for at in fold.held])
+        starts = np.cumsum([0, *(len(cases[at].question.options) for at in fold.held)])
+        for place, right in enumerate(drawn):
+            scores = asked @ _fit_weights(fold.lessons, fold.taught, right[inside])
+            picks = [int(np.argmax(scores[low:high])) for low, high in pairwise(starts)]
+            hits[place] += int((right[fold.held] == picks).sum())
+    return hits
+
+
+class _Fold(NamedTuple):
+    """The cases held out, by position, and the features of the others."""
+
+    held: list[int]
+    taught: list[Case]
+    encoder: OptionEncoder
+    lessons: Matrix
+
+
+def _cut(
+    usable: Sequence[Case], inputs: Inputs, folds: int, seed: int, groups: Sequence[int] | None
+) -> Iterator[_Fold]:
+    """The folds, one after the other: the features of all at once would not fit into memory."""
+    members: dict[int, list[int]] = {}
+    for position, group in enumerate(range(len(usable)) if groups is None else groups):
+        members.setdefault(group, []).append(position)
+    if not 2 <= folds <= len(members):
+        raise UsageError(f"{folds} folds over {len(members)} usable cases", remedy="give 2 folds up to one per case")
+    order = sorted(members.values(), key=lambda own: seed_from(seed, usable[own[0]].id, own[0]))
+    for fold in range(folds):
+        held = [position for own in order[fold::folds] for position in own]
+        out = set(held)
+        taught = [case for position, case in enumerate(usable) if position not in out]
+        encoder = OptionEncoder(inputs, [case.question for case in taught])
+        yield _Fold(held, taught, encoder, encoder.encode([case.question for case in taught]))
 
 
 def most_probable(probabilities: dict[str, float]) -> str:
@@ -118,16 +178,15 @@ def guesser_baseline(inputs: str, benchmark: Benchmark) -> ChoosingBaseline:
     return ChoosingBaseline(name, choose)
 
 
-def _pair_off(rows: Matrix, cases: Sequence[Case]) -> Matrix:
+def _pair_off(rows: Matrix, cases: Sequence[Case], places: Places) -> Matrix:
     """The right option's row minus each wrong one's."""
     right, wrong, start = [], [], 0
-    for case in cases:
-        letters = list(case.question.options)
-        at = letters.index(case.reference.answer)
-        others = [start + position for position in range(len(letters)) if position != at]
-        right += [start + at] * len(others)
+    for case, at in zip(cases, places, strict=True):
+        options = len(case.question.options)
+        others = [start + position for position in range(options) if position != at]
+        right += [start + int(at)] * len(others)
         wrong += others
-        start += len(letters)
+        start += options
     return (rows[right] - rows[wrong]).tocsr()
 
 

@@ -1,9 +1,9 @@
 """Image features: brightness, colour, edges and texture on a coarse grid."""
 
 import os
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from medthink.cases.case import Image, Question
 from medthink.cases.images.content import decode, flatten, open_header
-from medthink.core.digest import digest_bytes
+from medthink.cases.images.result_cache import ResultCache
 from medthink.core.errors import DataError
 
 if TYPE_CHECKING:
@@ -21,37 +21,53 @@ Vector = NDArray[np.floating[Any]]
 
 _SIDE = 96
 _IMAGES_PER_CASE = 6
-_MOST_KEPT = 24_000
-_kept: OrderedDict[str, Vector] = OrderedDict()
+_CHUNK = 512
+_KIND = "features"
 
 
 def image_features(image: Image) -> Vector:
     """The image's features, or DataError where it cannot be read."""
-    data = image.read()
-    key = digest_bytes(data)
-    vector = _kept.get(key)
-    if vector is None:
-        vector = _kept[key] = picture_features(_open_small(data, image.path))
-        while len(_kept) > _MOST_KEPT:
-            _kept.popitem(last=False)
+    cache, key = ResultCache(_KIND), image.digest()
+    kept = cache.find([key]).get(key)
+    if kept is not None:
+        return np.frombuffer(kept, dtype=np.float32)
+    vector = _describe(image)
+    cache.keep({key: vector.tobytes()})
     return vector
 
 
 def readable_image_features(images: Sequence[Image]) -> list[Vector | None]:
     """The features of many images, on all cores; None for one that is missing or cannot be decoded."""
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return list(pool.map(_describe_or_none, images))
+    return [vector for vectors in _by_chunk(images) for vector in vectors]
 
 
 def case_image_features(questions: Sequence[Question]) -> list[Vector | None]:
     """For each question the mean features of its images, at most six of them, evenly spaced; None without images."""
     chosen = [_spread(question.images) for question in questions]
-    found = iter(readable_image_features([image for images in chosen for image in images]))
+    found = chain.from_iterable(_by_chunk([image for images in chosen for image in images]))
     looks: list[Vector | None] = []
     for images in chosen:
         vectors = [vector for _ in images if (vector := next(found)) is not None]
         looks.append(np.mean(vectors, axis=0, dtype=np.float32) if vectors else None)
     return looks
+
+
+def _by_chunk(images: Sequence[Image]) -> Iterator[list[Vector | None]]:
+    """Features kept on disk are read from there; the others are computed, and kept chunk by chunk."""
+    cache = ResultCache(_KIND)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for start in range(0, len(images), _CHUNK):
+            chunk = images[start : start + _CHUNK]
+            keys = [_digest_or_none(image) for image in chunk]
+            kept = cache.find([key for key in keys if key is not None])
+            missing = {
+                key: image for key, image in zip(keys, chunk, strict=True) if key is not None and key not in kept
+            }
+            made = dict(zip(missing, pool.map(_describe_or_none, missing.values()), strict=True))
+            new = {key: vector.tobytes() for key, vector in made.items() if vector is not None}
+            cache.keep(new)
+            known = {key: np.frombuffer(data, dtype=np.float32) for key, data in (kept | new).items()}
+            yield [None if key is None else known.get(key) for key in keys]
 
 
 def picture_features(picture: "PillowImage") -> Vector:
@@ -130,9 +146,20 @@ def _open_small(data: bytes, name: str) -> "PillowImage":
     return picture
 
 
+def _describe(image: Image) -> Vector:
+    return picture_features(_open_small(image.read(), image.path))
+
+
 def _describe_or_none(image: Image) -> Vector | None:
     try:
-        return image_features(image)
+        return _describe(image)
+    except DataError:
+        return None
+
+
+def _digest_or_none(image: Image) -> str | None:
+    try:
+        return image.digest()
     except DataError:
         return None
 

@@ -147,13 +147,14 @@ class OptionEncoder:
 
 
 class ImagePca:
-    """Image features of a case, reduced by a PCA of the training images."""
+    """Image features of a case, reduced by a PCA of the training images, whose own are held through the fit."""
 
-    def __init__(self, looks: Sequence[Vector]) -> None:
+    def __init__(self, questions: Sequence[Question], looks: Sequence[Vector | None]) -> None:
         from sklearn.decomposition import PCA
 
-        matrix = np.stack(looks)
-        self._axes = PCA(min(_AXES, len(looks) - 1), svd_solver="randomized", random_state=0)
+        self._held = {id(question): (question, look) for question, look in zip(questions, looks, strict=True)}
+        matrix = np.stack([look for look in looks if look is not None])
+        self._axes = PCA(min(_AXES, len(matrix) - 1), svd_solver="randomized", random_state=0)
         # Every axis counts alike; one along which the images do not differ stays out of it.
         self._scale = np.maximum(self._axes.fit_transform(matrix).std(axis=0), 1e-3) * np.sqrt(_AXES)
         self._numbers = np.array([hash_word(f"look {axis}") for axis in range(len(self._scale))], dtype=np.uint64)
@@ -161,13 +162,16 @@ class ImagePca:
     @classmethod
     def learn(cls, questions: Sequence[Question]) -> "ImagePca | None":
         """Fit on the questions' images; None if there are fewer than two."""
-        looks = [look for look in case_image_features(questions) if look is not None]
-        return cls(looks) if len(looks) > 1 else None
+        looks = case_image_features(questions)
+        return cls(questions, looks) if sum(look is not None for look in looks) > 1 else None
 
     def of(self, questions: Sequence[Question]) -> list[Weights]:
         """For each question one cue per principal component; none where no image is shown."""
         none = (self._numbers[:0], np.zeros(0, dtype=np.float32))
-        return [none if look is None else self._cues(look) for look in case_image_features(questions)]
+        known = [self._held.get(id(question)) for question in questions]
+        new = iter(case_image_features([one for one, held in zip(questions, known, strict=True) if held is None]))
+        looks = [next(new) if held is None else held[1] for held in known]
+        return [none if look is None else self._cues(look) for look in looks]
 
     def _cues(self, look: Vector) -> Weights:
         values = self._axes.transform(look[None])[0] / self._scale

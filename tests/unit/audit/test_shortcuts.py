@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import msgspec
+import numpy as np
 import pytest
 from msgspec.structs import replace
 from scipy.stats import binom, binomtest, chisquare
@@ -21,9 +22,11 @@ from medthink.audit.rivals import (
     guess_longest,
     guess_majority,
     guessable_cases,
+    look_alike_groups,
     rival_guesses,
 )
 from medthink.audit.runs import audit_run
+from medthink.baselines.guesser import _cut, hits_by_chance
 from medthink.cases.benchmark import Benchmark
 from medthink.cli.command import run_command
 from medthink.core.errors import UsageError
@@ -38,6 +41,7 @@ from medthink.runs.session import run_session
 from medthink.scoring.score import score_run
 from medthink.scoring.scores import difference_text, rate_text
 from medthink.stats import detectable_rate
+from medthink.stats.chance import largest_count_p_value
 from medthink.stats.comparisons.differences import holm
 from medthink.stats.intervals import wilson
 from medthink.workflow.condition import Condition
@@ -163,6 +167,65 @@ def test_without_a_train_split_guessers_are_cross_validated(leaky):
     guesses = guess_by_inputs(material, "options")
     assert guesses.source == "cross-validated"
     assert guesses.letters.keys() == {case.id for case in material.cases}
+
+
+def own_cases(number, seed=0, letters="ABCDE"):
+    """Cases of one's own in made-up words, their right answers by chance."""
+    rng = np.random.default_rng(seed)
+    words = ["".join(rng.choice(list("abdeiklmnoprstu"), 6)) for _ in range(500)]
+    rows = []
+    for place in range(number):
+        texts = [" ".join(rng.choice(words, 2)) for _ in letters]
+        options, answer = dict(zip(letters, texts, strict=True)), str(rng.choice(list(letters)))
+        row = make_row(place + 1, 0) | {"options": options, "correct_answer": answer}
+        rows.append(row | {"correct_answer_text": options[answer], "CLINICAL_HISTORY": " ".join(rng.choice(words, 30))})
+    return rows
+
+
+def opened(rows, folder):
+    folder.mkdir(exist_ok=True)
+    write_jsonl(folder / "test.jsonl", rows)
+    return Benchmark.open(folder / "test.jsonl")
+
+
+def test_the_majority_letter_of_own_cases_is_tested_as_the_largest_of_five_counts(tmp_path):
+    rows = own_cases(90)
+    for row, letter in zip(rows, ["A"] * 30 + [letter for letter in "BCDE" for _ in range(15)], strict=True):
+        row |= {"correct_answer": letter, "correct_answer_text": row["options"][letter]}
+    found = {score.name: score for score in audit_benchmark(opened(rows, tmp_path / "own"), "test").scores}
+    # A binomial would say 0.002: as one letter named beforehand, which is not what the rule does.
+    assert found["majority letter"].p_holm >= largest_count_p_value(30, 90, 5) > 0.01
+    assert found["majority letter"].verdict == "clear"
+
+
+def test_a_doubled_case_is_no_shortcut_and_is_told_as_what_it_is(tmp_path):
+    rows = own_cases(60)
+    twins = [row | {"title": f"Case number {place + 100}"} for place, row in enumerate(rows[:30])]
+    found = audit_benchmark(opened(rows + twins, tmp_path / "own"), "test")
+    assert (found.n_cases, found.n_look_alikes, found.alarms) == (60, 30, ())
+
+
+def test_look_alikes_are_in_one_fold_and_another_answer_makes_another_case(tmp_path):
+    rows = own_cases(20)
+    twin = rows[3] | {"title": "Case number 100"}
+    other = next(letter for letter in "ABCDE" if letter != rows[5]["correct_answer"])
+    unlike = rows[5] | {"title": "Case number 101", "correct_answer": other}
+    unlike["correct_answer_text"] = rows[5]["options"][other]
+    cases = list(opened([*rows, twin, unlike], tmp_path / "own")["test"])
+    groups = look_alike_groups(cases)
+    assert groups == [*range(20), 3, 21]
+    seen = []
+    for fold in _cut(cases, "options", 5, 0, groups):
+        seen += fold.held
+        assert (3 in fold.held) == (20 in fold.held)
+    assert sorted(seen) == list(range(22))
+
+
+def test_hits_by_chance_are_about_chance_and_the_same_again(tmp_path):
+    cases = list(opened(own_cases(40), tmp_path / "own")["test"])
+    hits = hits_by_chance(cases, "options", rounds=20)
+    assert hits.tolist() == hits_by_chance(cases, "options", rounds=20).tolist()
+    assert 5 < hits.mean() < 11 and hits.std() > 0
 
 
 def test_a_handful_of_cases_is_too_few(clean):

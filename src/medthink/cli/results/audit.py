@@ -284,6 +284,7 @@ def _show_benchmark(found: "BenchmarkAudit") -> None:
         ("right letters", ", ".join(f"{letter} {count}" for letter, count in found.letters.items())),
         ("right option is the longest", rate_text(found.length_gap.right_is_longest)),
         ("right option longer than the mean wrong one by", f"{value_text(found.length_gap.characters)} characters"),
+        ("cases that look like another of the same answer, and count once", str(found.n_look_alikes)),
         *((f"{code} (all splits)", str(count)) for code, count in found.problems.items()),
     ]
     out.print(print_table("Also", ("", ""), rows_))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress, TaskID
 
+    from medthink.audit.rivals import Guesses
     from medthink.scoring.radcliq import RadCliQOptions
     from medthink.scoring.scores import Scores
     from medthink.scoring.tables import RivalColumns
@@ -120,7 +121,15 @@ def _rivals(scored: "list[Scores]", benchmarks: Sequence[Path]) -> "tuple[dict[s
     from medthink.scoring.scores import difference_text, rate_text
     from medthink.scoring.tables import RivalColumns
 
-    guess = cache(lambda place, split: rival_guesses(Benchmark.open(place), split))
+    @cache
+    def guess(place: Path, split: str) -> "list[Guesses]":
+        with progress() as bar:
+            return rival_guesses(
+                Benchmark.open(place),
+                split,
+                advance=lambda seen: bar.add_task(f"training a guesser on {seen}, once per benchmark", total=None),
+            )
+
     beside: dict[str, RivalColumns] = {}
     cautions: dict[str, None] = {}
     for place, one in zip(benchmarks, scored, strict=True):

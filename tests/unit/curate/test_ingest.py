@@ -341,6 +341,46 @@ def test_windows_and_inverted_greys_are_applied():
     assert np.mean(np.asarray(narrow) == 255) > 0.7 > 0.25 > np.mean(np.asarray(narrow) == 0) > 0.1
 
 
+@pytest.mark.parametrize(
+    ("elements", "shown"),
+    [
+        # 40/400 of PS3.3: from −160 to 239.
+        ({"WindowCenter": 40, "WindowWidth": 400}, [115, 128, 140]),
+        ({"WindowCenter": [40, 300], "WindowWidth": [400, 1500]}, [115, 128, 140]),
+        ({"WindowCenter": 40, "WindowWidth": 400, "VOILUTFunction": "LINEAR_EXACT"}, [115, 128, 140]),
+        ({"WindowCenter": 40, "WindowWidth": 40, "VOILUTFunction": "SIGMOID"}, [30, 128, 225]),
+        ({"WindowCenter": 40, "WindowWidth": 400, "PhotometricInterpretation": "MONOCHROME1"}, [140, 127, 115]),
+        ({"WindowCenter": 40, "WindowWidth": 0}, [0, 131, 255]),
+    ],
+)
+def test_a_window_is_kept_and_never_stretched_to_the_slice(elements, shown):
+    hounsfield = np.linspace(20, 60, 64 * 64).reshape(64, 64)
+    data = _dicom(hounsfield + 1024, RescaleSlope=1, RescaleIntercept=-1024, **elements)
+    (picture,) = read_frames(data, name="x", most=1)
+    values = np.asarray(picture).ravel().astype(int)
+    assert np.abs(values[[0, 64 * 32, -1]] - shown).max() <= 1
+
+
+@pytest.mark.parametrize(
+    ("modality", "stated", "is_shared"),
+    [("CT", False, True), ("CT", True, True), ("MR", True, True), ("DX", True, False)],
+)
+def test_slices_of_one_series_share_a_window(tmp_path, modality, stated, is_shared):
+    (tmp_path / "7").mkdir()
+    for number, brightest in enumerate((500, 2000, 4000)):
+        pixels = np.linspace(0, brightest, 64 * 64).reshape(64, 64).round()
+        pixels[0, :8] = 300  # the same tissue in each
+        window = {"WindowCenter": brightest / 2, "WindowWidth": brightest} if stated else {}
+        data = _dicom(
+            pixels, Modality=modality, SeriesNumber=1, SeriesInstanceUID="1.1", InstanceNumber=number, **window
+        )
+        (tmp_path / f"7/{number}.dcm").write_bytes(data)
+    _csv(tmp_path / "raw.csv", [ROWS[0]])
+    kept = try_stage("ingest", tmp_path, None, source="raw.csv").kept[7]
+    tissue = {np.asarray(image.open())[0, 0] for image in kept.case.question.images}
+    assert (len(tissue) == 1) == is_shared
+
+
 def test_frames_are_chosen_evenly():
     stack = np.stack([RAMP * 0 + level for level in range(5)])
     stack[:, 0, 0] = 4000

@@ -1,5 +1,8 @@
 """DICOM files as pictures: 8-bit frames, and only allow-listed values of the header.
 
+Grey values are shown through the window that the file states, as a workstation shows them; the slices of one series
+share a window, so that a tissue is as bright in one as in the next.
+
 Compressed syntaxes are decoded by python-gdcm and pyjpegls (extra `[dicom]`). A header is text that someone typed: only
 a few coded elements are read, and only values on our own list are accepted.
 """
@@ -8,6 +11,7 @@ import io
 import logging
 import warnings
 from collections.abc import Iterator
+from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from medthink.cases.images.jpeg import MAX_PIXELS
@@ -23,6 +27,8 @@ LEVEL_ONE = {
     "GM": "Pathology", "XC": "Clinical photography", "DMS": "Clinical photography", "OP": "Clinical photography",
     "NM": "Nuclear medicine & Molecular imaging", "PT": "Nuclear medicine & Molecular imaging", "ES": "Endoscopy",
 }  # fmt: skip
+# Whose series are stacks of slices.
+STACKED = frozenset(("CT", "MRI", "Nuclear medicine & Molecular imaging"))
 BODY_PARTS = frozenset((
     "ABDOMEN", "ANKLE", "ARM", "BRAIN", "BREAST", "CHEST", "CLAVICLE", "COCCYX", "CSPINE", "ELBOW", "EYE",
     "FEMUR", "FOOT", "HAND", "HEAD", "HEART", "HIP", "KIDNEY", "KNEE", "LEG", "LIVER", "LSPINE", "LUNG",
@@ -31,6 +37,14 @@ BODY_PARTS = frozenset((
 ))  # fmt: skip
 VIEWS = frozenset(("AP", "PA", "LL", "RL", "RLD", "LLD", "RLO", "LLO", "CC", "MLO", "ML", "LM", "LATERAL"))
 _TYPICAL = (0.5, 99.5)
+
+
+class GreyWindow(NamedTuple):
+    """The values, after the modality's rescaling, that are shown black and white, and whether by a sigmoid curve."""
+
+    low: float
+    high: float
+    is_sigmoid: bool = False
 
 
 class DicomHeader(NamedTuple):
@@ -46,6 +60,7 @@ class DicomHeader(NamedTuple):
     instance: int
     frames: int
     is_burned_in: bool
+    window: GreyWindow | None
 
 
 def read_header(data: bytes, *, name: str) -> DicomHeader:
@@ -59,15 +74,68 @@ def read_header(data: bytes, *, name: str) -> DicomHeader:
         instance=_number(dataset, "InstanceNumber", 0),
         frames=_number(dataset, "NumberOfFrames", 1),
         is_burned_in=_word(dataset, "BurnedInAnnotation") == "YES",
+        window=_stated_window(dataset),
     )
 
 
-def read_frames(data: bytes, *, name: str, most: int) -> Iterator["PillowImage"]:
-    """At most this many frames of the file, evenly spaced, as they are meant to be displayed."""
+def read_frames(data: bytes, *, name: str, most: int, window: GreyWindow | None = None) -> Iterator["PillowImage"]:
+    """At most this many frames of the file, evenly spaced, as they are meant to be displayed.
+
+    `window` is that of the series; without one the file's own is used, or else one for all of these frames.
+    """
     dataset = _open(data, name)
-    frames = _number(dataset, "NumberOfFrames", 1)
-    for index in evenly(frames, most):
-        yield _picture(dataset, index, name)
+    chosen = evenly(_number(dataset, "NumberOfFrames", 1), most)
+    if window is None and not _has_own_greys(dataset):
+        window = typical_window(data, name=name, most=most)
+    for index in chosen:
+        yield _picture(dataset, index, name, window)
+
+
+def typical_window(data: bytes, *, name: str, most: int) -> GreyWindow | None:
+    """A window for a grey file that states none: between the usual extremes of its frames."""
+    import numpy as np
+
+    dataset = _open(data, name)
+    chosen = evenly(_number(dataset, "NumberOfFrames", 1), most)
+    extremes = []
+    for index in chosen:
+        pixels = _pixels(dataset, index, name)
+        if pixels.ndim == 3 or "PALETTE" in str(dataset.PhotometricInterpretation):
+            return None
+        try:
+            values, inside = _values(dataset, pixels)
+            extremes.append(np.percentile(values[inside] if inside.any() else values, _TYPICAL))
+        except _FAILURES as error:
+            raise _unreadable(name, error) from None
+    low, high = np.median(extremes, axis=0)
+    return GreyWindow(float(low), float(high))
+
+
+def _has_own_greys(dataset: "Dataset") -> bool:
+    """Whether the file says how its values are shown, or has colours."""
+    is_grey = str(dataset.get("PhotometricInterpretation")).startswith("MONOCHROME")
+    return not is_grey or "VOILUTSequence" in dataset or _stated_window(dataset) is not None
+
+
+def _stated_window(dataset: "Dataset") -> GreyWindow | None:
+    """The first window that the header states; DICOM counts it from the middle of a value (PS3.3 C.11.2.1.2)."""
+    center, width = (_first_number(dataset, keyword) for keyword in ("WindowCenter", "WindowWidth"))
+    if center is None or width is None or width <= 0:
+        return None
+    function = _word(dataset, "VOILUTFunction")
+    if function in ("LINEAR_EXACT", "SIGMOID"):
+        return GreyWindow(center - width / 2, center + width / 2, function == "SIGMOID")
+    return GreyWindow(center - 0.5 - (width - 1) / 2, center - 0.5 + (width - 1) / 2)
+
+
+def _first_number(dataset: "Dataset", keyword: str) -> float | None:
+    value = dataset.get(keyword)
+    first = value if isinstance(value, int | float | str) else next(iter(value or ()), None)
+    try:
+        found = float(str(first))
+    except ValueError:
+        return None
+    return found if isfinite(found) else None
 
 
 def evenly(count: int, most: int) -> list[int]:
@@ -93,8 +161,7 @@ def _open(data: bytes, name: str) -> "Dataset":
         raise _unreadable(name, error) from None
 
 
-def _picture(dataset: "Dataset", index: int, name: str) -> "PillowImage":
-    from PIL import Image
+def _pixels(dataset: "Dataset", index: int, name: str) -> Any:
     from pydicom.pixels.utils import pixel_array
 
     if _number(dataset, "Rows", 0) * _number(dataset, "Columns", 0) > MAX_PIXELS:
@@ -102,11 +169,19 @@ def _picture(dataset: "Dataset", index: int, name: str) -> "PillowImage":
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # padding behind the pixels, and the like
-            pixels = pixel_array(dataset, index=index)
+            return pixel_array(dataset, index=index)
+    except _FAILURES as error:
+        raise _unreadable(name, error) from None
+
+
+def _picture(dataset: "Dataset", index: int, name: str, window: GreyWindow | None) -> "PillowImage":
+    from PIL import Image
+
+    pixels = _pixels(dataset, index, name)
+    try:
         kind = str(dataset.PhotometricInterpretation)
-        shown = (
-            _in_colour(dataset, pixels, kind) if pixels.ndim == 3 or "PALETTE" in kind else _in_grey(dataset, pixels)
-        )
+        is_colour = pixels.ndim == 3 or "PALETTE" in kind
+        shown = _in_colour(dataset, pixels, kind) if is_colour else _in_grey(dataset, pixels, window)
     except _FAILURES as error:
         raise _unreadable(name, error) from None
     return Image.fromarray(shown)
@@ -123,23 +198,41 @@ def _in_colour(dataset: "Dataset", pixels: Any, kind: str) -> Any:
     return (pixels >> (bits - 8)).astype(np.uint8) if bits > 8 else pixels.astype(np.uint8)
 
 
-def _in_grey(dataset: "Dataset", pixels: Any) -> Any:
-    """8-bit grey, windowed by the file's own window or table, else between the usual extremes."""
+def _in_grey(dataset: "Dataset", pixels: Any, window: GreyWindow | None) -> Any:
+    """8-bit grey, through the file's own table, else through the window."""
     import numpy as np
-    from pydicom.pixels.processing import apply_modality_lut, apply_voi_lut
 
-    padding = dataset.get("PixelPaddingValue")
-    inside = np.ones(pixels.shape, bool) if padding is None else pixels != padding
-    values = apply_modality_lut(pixels, dataset).astype(np.float64)
-    if "WindowCenter" in dataset or "VOILUTSequence" in dataset:
-        values = apply_voi_lut(apply_modality_lut(pixels, dataset), dataset).astype(np.float64)
-        low, high = float(values.min()), float(values.max())
-    else:
-        low, high = np.percentile(values[inside] if inside.any() else values, _TYPICAL)
-    shown = np.clip((values - low) / (high - low or 1.0), 0, 1) * 255
+    values, inside = _values(dataset, pixels)
+    window = window or _stated_window(dataset)
+    shown = _through_table(dataset, values) if window is None else _through_window(values, window)
     if str(dataset.PhotometricInterpretation) == "MONOCHROME1":
         shown = 255 - shown
     return np.where(inside, shown, 0).round().astype(np.uint8)
+
+
+def _values(dataset: "Dataset", pixels: Any) -> tuple[Any, Any]:
+    """The values that the modality means, and which of the pixels are no padding."""
+    import numpy as np
+    from pydicom.pixels.processing import apply_modality_lut
+
+    padding = dataset.get("PixelPaddingValue")
+    inside = np.ones(pixels.shape, bool) if padding is None else pixels != padding
+    return apply_modality_lut(pixels, dataset).astype(np.float64), inside
+
+
+def _through_window(values: Any, window: GreyWindow) -> Any:
+    import numpy as np
+
+    share = (values - window.low) / (window.high - window.low or 1.0)
+    return 255 / (1 + np.exp(-4 * (share - 0.5))) if window.is_sigmoid else np.clip(share, 0, 1) * 255
+
+
+def _through_table(dataset: "Dataset", values: Any) -> Any:
+    """The values through the file's table of greys, whose entries have so many bits."""
+    from pydicom.pixels.processing import apply_voi_lut
+
+    bits = int(dataset.VOILUTSequence[0].LUTDescriptor[2])
+    return apply_voi_lut(values.astype("int64"), dataset).astype("float64") / (2**bits - 1) * 255
 
 
 def _word(dataset: "Dataset", keyword: str) -> str:

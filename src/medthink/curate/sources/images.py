@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import msgspec
@@ -21,7 +22,14 @@ from medthink.cases.images.stores import MAX_IMAGE_BYTES
 from medthink.core.digest import digest_bytes
 from medthink.core.errors import DataError
 from medthink.core.files import open_for_reading, write_atomic
-from medthink.curate.sources.dicom import evenly, read_frames, read_header
+from medthink.curate.sources.dicom import (
+    STACKED,
+    GreyWindow,
+    evenly,
+    read_frames,
+    read_header,
+    typical_window,
+)
 
 _DICOM = "application/dicom"
 _ID_CHARS = 16
@@ -72,7 +80,8 @@ class ImageImporter:
 
     def take(self, number: int, wanted: list[ListedImage]) -> list[ImportedImage]:
         """The images of a case, written to the work folder without repeats; DataError if one cannot be used."""
-        pictures = [picture for one in wanted for picture in self._pictures(one)]
+        windows = self._windows(wanted)
+        pictures = [picture for one in wanted for picture in self._pictures(one, windows.get(one.name))]
         chosen = [pictures[at] for at in evenly(len(pictures), self._most)]
         return list({image.id: image for image in (self._write(number, *one) for one in chosen)}.values())
 
@@ -94,7 +103,27 @@ class ImageImporter:
         series = (0, "", 0) if header is None else (*header.series, header.instance)
         return (_counted(folder), series, _counted(name))
 
-    def _pictures(self, wanted: ListedImage) -> Iterator[tuple[bytes, ImportedImage]]:
+    def _windows(self, wanted: list[ListedImage]) -> dict[str, GreyWindow]:
+        """The window of each file of a stack: the one that the middle of its series states, else one for all of it."""
+        stacks: dict[tuple[int, str], dict[str, GreyWindow | None]] = {}
+        for file in dict.fromkeys(one.name for one in wanted):
+            data = self._read(file)
+            header = read_header(data, name=file) if sniff(data) == _DICOM else None
+            # Projections of one series were exposed one by one: each keeps its own window.
+            if header is not None and header.series[1] and header.modality in STACKED:
+                stacks.setdefault(header.series, {})[file] = header.window
+        shared = ((files, self._shared_window(files)) for files in stacks.values() if len(files) > 1)
+        return {file: window for files, window in shared if window is not None for file in files}
+
+    def _shared_window(self, files: dict[str, GreyWindow | None]) -> GreyWindow | None:
+        stated = [window for window in files.values() if window is not None]
+        if stated:
+            return stated[len(stated) // 2]
+        typical = [typical_window(self._read(file), name=file, most=self._most_frames) for file in files]
+        found = [window for window in typical if window is not None]
+        return GreyWindow(median(one.low for one in found), median(one.high for one in found)) if found else None
+
+    def _pictures(self, wanted: ListedImage, window: GreyWindow | None) -> Iterator[tuple[bytes, ImportedImage]]:
         """The file's pictures in the form of a benchmark."""
         file = wanted.name
         data = self._read(file)
@@ -110,7 +139,7 @@ class ImageImporter:
             view=header.view,
             is_burned_in=header.is_burned_in,
         )
-        for picture in read_frames(data, name=file, most=self._most_frames):
+        for picture in read_frames(data, name=file, most=self._most_frames, window=window):
             yield _as_png(picture), about
 
     def _write(self, number: int, data: bytes, about: ImportedImage) -> ImportedImage:

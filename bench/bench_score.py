@@ -16,10 +16,11 @@ import msgspec
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
-from medthink.core.jsonio import write_jsonl
+from medthink.core.jsonio import encode_json, write_jsonl
 from medthink.models.request import Reply, Usage
 from medthink.phantoms.writer import make_phantom_row
-from medthink.runs.ledger.ledger import Ledger
+from medthink.runs.ledger.ledger import Call, Ledger, intent_row, reply_row
+from medthink.runs.ledger.schema import write_records
 from medthink.runs.manifest import Manifest, Progress, write_manifest
 from medthink.runs.selection import Selection
 from medthink.workflow.condition import Condition
@@ -70,15 +71,14 @@ def make_manifest(root: Path, split: Benchmark, cases: int) -> Manifest:
 
 def write_calls(run: Path, calls: int) -> None:
     """A ledger with so many answered calls."""
-    Ledger(run / "ledger.sqlite").close()
-    import sqlite3
-
-    reply = msgspec.json.encode(Reply(text="x" * 300, usage=Usage(900, 0, 90, 0), latency_s=1.0)).decode()
-    with sqlite3.connect(run / "ledger.sqlite") as ledger:
-        ledger.executemany(
-            "INSERT INTO calls (key, asked, case_id, kind, request, state, reply, started_at) VALUES (?, ?, 1, 'findings', ?, 'done', ?, '')",  # noqa: E501
-            ((str(n), str(n), "{}" * 500, reply) for n in range(calls)),
-        )
+    reply = Reply(text="x" * 300, usage=Usage(900, 0, 90, 0), latency_s=1.0)
+    ledger = Ledger(run / "ledger.sqlite")
+    asked = (Call(str(n), str(n), 1, "findings", b"{}" * 500) for n in range(calls))
+    with ledger.connection as connection:
+        for call in asked:
+            rows = {"intent": [intent_row(call, 0.0)], "reply": [reply_row(call.key, reply)]}
+            write_records(connection, {kind: list(map(encode_json, made)) for kind, made in rows.items()})
+    ledger.close()
 
 
 def main() -> None:

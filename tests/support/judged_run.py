@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from ledger_rows import replace_predictions
 from medthink.runs.manifest import RunSpec
 from medthink.runs.session import run_session
 from small_benchmark import write_benchmark
@@ -50,4 +51,4 @@ def rewrite(run: Path, changes: list[dict[str, Any]]) -> None:
     path = run / "predictions.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     merged = [row | change for row, change in zip(rows, changes, strict=True)]
-    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in merged))
+    replace_predictions(run, b"".join(msgspec.json.encode(row) + b"\n" for row in merged))

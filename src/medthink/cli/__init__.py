@@ -32,6 +32,7 @@ COMMANDS = {
     "show": Command("run.show:show", "List a run's cases, or show one: prompts, replies, result", _RUN),
     "view": Command("serve:view", "Show runs and their cases in the browser, live and read-only", _RUN),
     "merge": Command("run.shards:merge", "Merge the shards of one run", _RUN),
+    "salvage": Command("run.shards:salvage_run", "Rebuild a damaged ledger from what can be read of it", _RUN),
     "import": Command("run.exchange:import_replies", "Import replies to a run's requests from another program", _RUN),
     "export": Command("run.exchange:export_run", "Write a run as a log or as requests for another program", _RUN),
     "score": Command("results.score:score", "Score runs or predictions, every number with its uncertainty", _RESULTS),

@@ -36,7 +36,7 @@ from medthink.models.request import Effort
 from medthink.runs.calls.budget import BudgetReached
 from medthink.runs.engine import run_cases, run_to_end
 from medthink.runs.ledger.ledger import Ledger
-from medthink.runs.ledger.queries import ImageTokenWarnings, count_image_warnings
+from medthink.runs.ledger.queries import ImageTokenWarnings
 from medthink.runs.manifest import Manifest
 from medthink.runs.progress import ProgressTracker, RunListener
 from medthink.runs.run import Run, RunOrPath, path_of
@@ -141,7 +141,7 @@ class _Worker:
             judgements=tuple(judgements),
             stopped_by=find_stop([short, stop, *ends]),
             calls_made=bench.calls.made,
-            image_doubts=count_image_warnings(bench.calls.ledger),
+            image_doubts=bench.calls.ledger.totals().image_warnings,
             warnings=tuple(self._tracker.counts.warnings),
         )
 

@@ -28,7 +28,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     Of the `image_replies` to calls with images, `image_doubts` count too few input tokens to have seen them.
     `uncounted_replies` never arrived or count no tokens, and may have been billed: they stand in `cost_usd` with the
     most that they may cost, and it is shown as "at least". `usage_doubts` counts replies with token counts that make
-    no sense.
+    no sense. `changes` is how much was written to the ledger, and `predictions_digest` is of the predictions file made
+    of it: where the ledger counts more, it knows more.
     """
 
     cases: int
@@ -44,6 +45,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     first_call_at: str | None
     last_call_at: str | None
     is_complete: bool
+    changes: int = 0
+    predictions_digest: str = ""
 
     @property
     def is_least_cost(self) -> bool:

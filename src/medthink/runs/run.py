@@ -1,9 +1,11 @@
 """A run on disk, opened for reading."""
 
+import hashlib
 import os
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -12,6 +14,7 @@ from msgspec.structs import force_setattr, replace
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
+from medthink.core.digest import digest_file
 from medthink.core.errors import DataError, UsageError
 from medthink.core.files import open_for_reading, write_atomic
 from medthink.core.jsonio import read_stored_rows
@@ -20,7 +23,7 @@ from medthink.core.numbers import as_usd
 from medthink.models.request import Usage
 from medthink.runs.ledger.ledger import Ledger
 from medthink.runs.ledger.lock import is_locked
-from medthink.runs.ledger.queries import LEDGER, LedgerQueries, Spent, count_image_warnings
+from medthink.runs.ledger.queries import LEDGER, LedgerQueries, Spent, name_cases
 from medthink.runs.manifest import Manifest, Progress, find_benchmark, read_manifest, write_manifest
 from medthink.runs.progress import LIVE, WINDOW_S, LiveCounts, ProgressFile
 from medthink.runs.selection import ReadSelected, find_changed, read_selected
@@ -63,7 +66,7 @@ def _take_records(counts: LiveCounts, records: LedgerQueries) -> None:
     # Calls are recorded as open before they have a place; only this many are in progress.
     intended = totals.calls.get("open", 0)
     counts.in_flight = min(intended, records.places() or intended)
-    counts.retried = records.retries()
+    counts.retried = totals.retries
     counts.take_spent(records, totals.own)
     counts.ends.extend(records.ends_since(time.time() - WINDOW_S))
     counts.began = min([*counts.ends, counts.began])
@@ -132,7 +135,7 @@ _rows = msgspec.json.Decoder(IndexRow)
 
 def read_rows(run: Path) -> tuple[IndexRow, ...]:
     """Every prediction of a run in short, finished or not; empty if there is none yet."""
-    rows = _read_ledger(run) if is_unsettled(run) else _read_predictions(run)
+    rows = _read_predictions(run) if is_settled(run) else _read_ledger(run)
     return tuple(sorted(rows, key=lambda row: (row.case, row.sample)))
 
 
@@ -144,16 +147,49 @@ def read_spent(run: Path, *, is_running: bool) -> Spent | None:
         return records.totals(is_running=is_running).spent
 
 
-def is_unsettled(run: Path) -> bool:
-    """Whether the ledger holds more than the predictions: the run is in progress, or was killed."""
-    return is_killed(run) or is_locked(run)
+def is_settled(run: Path, manifest: Manifest | None = None) -> bool:
+    """Whether the predictions file and run.json hold all that the ledger holds; not during a run, nor after a kill."""
+    if not (run / PREDICTIONS_FILE).is_file():
+        return False
+    if not (run / LEDGER).is_file():
+        return True
+    progress = (manifest or read_manifest(run)).progress
+    with closing(LedgerQueries.open(run)) as records:
+        return progress is not None and records.changes() == progress.changes
 
 
-def is_killed(run: Path) -> bool:
-    """Whether the last session ended before it wrote its predictions; they are only in the ledger."""
-    log = run / f"{LEDGER}-wal"
-    waits = log.exists() and log.stat().st_size > 0
-    return waits or not (run / PREDICTIONS_FILE).is_file()
+def refuse_altered(run: Path, manifest: Manifest) -> None:
+    """Raise an error, naming the cases, if a stored call or prediction is not as the run wrote it."""
+    if (run / LEDGER).is_file():
+        with closing(LedgerQueries.open(run)) as records:
+            records.verify()
+    progress = manifest.progress
+    if progress is None or not progress.predictions_digest or not is_settled(run, manifest):
+        return
+    path = run / PREDICTIONS_FILE
+    if digest_file(path) != progress.predictions_digest:
+        raise DataError(
+            f"predictions were altered after the run wrote them{_name_altered(run)}",
+            file=path,
+            remedy="run the same command again: it writes them anew from the ledger",
+        )
+
+
+def _name_altered(run: Path) -> str:
+    """The cases whose lines differ from the ledger's, where there is one."""
+    if not (run / LEDGER).is_file():
+        return ""
+    with closing(LedgerQueries.open(run)) as records, open_for_reading(run / PREDICTIONS_FILE) as stream:
+        pairs = zip_longest((line.rstrip(b"\n") for line in stream), records.predictions())
+        cases = {_read_case(stored or line) for line, stored in pairs if line != stored}
+    return f": {name_cases(cases)}"
+
+
+def _read_case(line: bytes | None) -> int:
+    try:
+        return _rows.decode(line or b"").case
+    except msgspec.MsgspecError:
+        return -1
 
 
 def stamp(run: Path) -> tuple[int, ...]:
@@ -212,7 +248,7 @@ class Run:
 
     def predictions(self) -> Iterator[Prediction]:
         """Every prediction, by case and sample; for a killed run, those in its ledger."""
-        return iter(self._on_record()) if is_killed(self.path) else self._on_file()
+        return self._on_file() if is_settled(self.path, self.manifest) else self._on_record()
 
     def _on_file(self) -> Iterator[Prediction]:
         path = self.path / PREDICTIONS_FILE
@@ -220,14 +256,15 @@ class Run:
             raise self._no_result()
         yield from read_stored_rows(path, Prediction, name="a prediction", remedy="run the same command again")
 
-    def _on_record(self) -> list[Prediction]:
+    def _on_record(self) -> Iterator[Prediction]:
         if not (self.path / LEDGER).is_file():
             raise self._no_result()
+        count = 0
         with closing(LedgerQueries.open(self.path)) as records:
-            found = list(records.predictions_as(Prediction))
-        if not found:
+            for count, one in enumerate(records.predictions_as(Prediction), start=1):  # noqa: B007
+                yield one
+        if not count:
             raise self._no_result()
-        return found
 
     def _no_result(self) -> DataError:
         progress = self.manifest.progress
@@ -307,26 +344,34 @@ def path_of(run: RunOrPath) -> Path:
 
 def write_results(out: Path, manifest: Manifest, ledger: Ledger, total: int) -> None:
     """Write predictions and manifest from the ledger; the same ledger gives the same bytes."""
-    write_atomic(out / PREDICTIONS_FILE, (body + b"\n" for body in ledger.predictions()))
-    write_manifest(out, replace(manifest, progress=summarise(ledger, total)))
+    written = hashlib.sha256()
+
+    def lines() -> Iterator[bytes]:
+        for body in ledger.predictions():
+            written.update(line := body + b"\n")
+            yield line
+
+    write_atomic(out / PREDICTIONS_FILE, lines())
+    progress = replace(summarise(ledger, total), predictions_digest=written.hexdigest())
+    write_manifest(out, replace(manifest, progress=progress))
 
 
 def summarise(ledger: LedgerQueries, total: int, *, is_running: bool = False) -> Progress:
     """The run's progress, computed from its ledger."""
-    totals, span = ledger.totals(is_running=is_running), ledger.span()
-    states, doubts = ledger.prediction_states(), count_image_warnings(ledger)
+    totals, states = ledger.totals(is_running=is_running), ledger.prediction_states()
     return Progress(
         cases=total,
         states=states,
         calls={str(state): count for state, count in totals.calls.items()},
         attempts=totals.attempts,
-        image_replies=doubts.replies,
-        image_doubts=doubts.doubtful,
+        image_replies=totals.image_warnings.replies,
+        image_doubts=totals.image_warnings.doubtful,
         cost_usd=totals.spent.cost_usd,
         uncounted_replies=totals.spent.uncounted,
-        usage_doubts=ledger.usage_doubts(),
+        usage_doubts=totals.usage_doubts,
         reported_models=ledger.reported_models(),
-        first_call_at=span[0],
-        last_call_at=span[1],
+        first_call_at=totals.first_call_at,
+        last_call_at=totals.last_call_at,
         is_complete=sum(states.values()) == total and not totals.calls.get("queued"),
+        changes=ledger.changes(),
     )

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from medthink.cases.benchmark import Benchmark, Fingerprints
 from medthink.core.clock import now_utc
+from medthink.core.digest import digest_file
 from medthink.core.errors import MedThinkError, UsageError
 from medthink.core.files import claim_folder, write_atomic
 from medthink.core.numbers import as_usd, count_of
@@ -24,7 +25,7 @@ from medthink.runs.ledger.lock import lock_run
 from medthink.runs.ledger.queries import LEDGER, LedgerQueries, Totals, damaged
 from medthink.runs.manifest import Amendment, Manifest, RunSpec, read_manifest, refuse_other_run, write_manifest
 from medthink.runs.progress import LIVE, ProgressTracker, RunListener
-from medthink.runs.run import Run, summarise, write_results
+from medthink.runs.run import PREDICTIONS_FILE, Run, is_settled, summarise, write_results
 from medthink.runs.selection import (
     DEFAULT_SPLIT,
     Selection,
@@ -127,6 +128,15 @@ def is_finished(out: Path) -> bool:
         return False
     progress = read_manifest(out).progress
     return progress is not None and progress.is_complete and not progress.calls.get("failed")
+
+
+def _is_done(out: Path, manifest: Manifest, total: int) -> bool:
+    """Whether a session would change nothing: no case failed, and all that the ledger holds is written."""
+    progress = manifest.progress
+    if progress is None or progress.cases != total or progress.states.get("failed") or not is_finished(out):
+        return False
+    is_whole = is_settled(out, manifest) and (out / LEDGER).is_file()
+    return is_whole and digest_file(out / PREDICTIONS_FILE) == progress.predictions_digest
 
 
 PLAN_FILE = "plan.toml"
@@ -277,6 +287,9 @@ class _Worker:
         tracker = self._tracker
         total = seen.cases * spec.condition.samples
         manifest, is_same_release = resolve_manifest(spec, self._out, seen)
+        if is_same_release and self._rule is None and _is_done(self._out, manifest, total):
+            self._count_done(manifest)
+            return RunSession(Run(self._out), 0, None, tuple(tracker.counts.warnings))
         if spec.plan is not None:
             write_atomic(self._out / PLAN_FILE, [spec.plan.encode()])
         tracker.enter("preparing")
@@ -310,6 +323,13 @@ class _Worker:
             jobs = calls.jobs
         stopped_by = stopped_by and self._tell_rest(stopped_by, desk)
         return RunSession(Run(self._out), desk.made, stopped_by, tuple(tracker.counts.warnings), jobs)
+
+    def _count_done(self, manifest: Manifest) -> None:
+        counts, progress = self._tracker.counts, manifest.progress
+        assert progress is not None
+        counts.states.update(progress.states)
+        counts.kept = counts.calls = progress.calls.get("done", 0)
+        counts.cost_usd, counts.is_least_cost = progress.cost_usd, progress.is_least_cost
 
     def _open_calls(self, answerer: Answerer[Prompt], ledger: Ledger) -> AbstractAsyncContextManager[Calls[Prompt]]:
         return open_calls(

@@ -16,7 +16,8 @@ from medthink.cases.case import Image
 from medthink.core.errors import DataError, MedThinkError, UsageError
 from medthink.models.request import Reply, Usage
 from medthink.runs.calls.asking import encode_image
-from medthink.runs.ledger.queries import CALL_COST, LEDGER, LedgerQueries, connect_read_only, find_uri
+from medthink.runs.ledger.queries import LEDGER, LedgerQueries, connect_read_only, find_uri
+from medthink.runs.ledger.schema import CALL_COST
 from medthink.runs.manifest import Manifest, find_benchmark, read_manifest
 from medthink.workflow.prediction import Prediction
 from medthink.workflow.tasks import ends_in_answer, has_letters
@@ -159,6 +160,7 @@ class Trace(LedgerQueries):
 
     def case(self, case_id: int) -> CaseTrace:
         """The case with every call; UsageError when the run never asked about it."""
+        self.verify(case_id)
         found = self._reader.execute("SELECT body FROM predictions WHERE case_id = ? ORDER BY sample", (case_id,))
         predictions = tuple(self._reader.decode(body, Prediction) for (body,) in found)
         calls = tuple(self._calls_of(case_id))

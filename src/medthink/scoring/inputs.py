@@ -10,7 +10,7 @@ from medthink.cases.benchmark import HeldSplit
 from medthink.cases.case import Case
 from medthink.core.errors import DataError, UsageError
 from medthink.runs.manifest import Manifest
-from medthink.runs.run import PREDICTIONS_FILE, Run
+from medthink.runs.run import PREDICTIONS_FILE, Run, refuse_altered
 from medthink.runs.selection import ReadSelected, Selection, read_selected
 from medthink.scoring.scores import PartialRun
 from medthink.scoring.submission_file import read_submission, refuse_problems
@@ -108,6 +108,7 @@ def _load_either(path: Path, data: Path | None, split: str, read: ReadSelected) 
 
 
 def _load(run: Run, data: Path | None, read: ReadSelected) -> ScoringInput:
+    refuse_altered(run.path, run.manifest)
     cases, predictions = run.cases(data, read=read), list(run.predictions())
     whole = ScoringInput(str(run.path), run.manifest, run.manifest.text_fingerprint, cases, predictions)
     # A case counts once all of its samples are there.

@@ -24,7 +24,7 @@ from medthink.metrics.answers import (
 )
 from medthink.runs.ledger.lock import is_locked
 from medthink.runs.ledger.queries import LedgerQueries
-from medthink.runs.run import PREDICTIONS_FILE, is_unsettled
+from medthink.runs.run import PREDICTIONS_FILE, is_settled
 from medthink.scoring.inputs import (
     SUBMISSION,
     ScoringInput,
@@ -164,7 +164,7 @@ def cached_scores(path: Path, material: ScoringInput) -> Scores:
 
 def _read_scores(path: Path, material: ScoringInput) -> Scores | None:
     place = path / SCORES_FILE
-    if is_unsettled(path) or not place.is_file():
+    if not is_settled(path) or is_locked(path) or not place.is_file():
         return None
     made_from = [path / PREDICTIONS_FILE, path / "run.json"]
     if any(source.stat().st_mtime_ns > place.stat().st_mtime_ns for source in made_from):

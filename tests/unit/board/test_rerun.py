@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import hypergeom
 
 from calling import call_command
+from ledger_rows import replace_predictions
 from medthink.board.benchmarks import find_benchmark
 from medthink.board.checking import LoadedBenchmark
 from medthink.board.packing import pack_run
@@ -58,7 +59,7 @@ def change_letters(run, count):
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     for row in rows[:count]:
         row["prediction"] = "A" if row["prediction"] != "A" else "B"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    replace_predictions(run, "".join(json.dumps(row) + "\n" for row in rows).encode())
 
 
 def test_a_row_that_gives_the_same_answers_again_is_raised(wide, board, tmp_path):

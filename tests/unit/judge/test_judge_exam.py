@@ -9,6 +9,7 @@ import pytest
 
 from expert_benchmark import FINDINGS, write_expert_benchmark
 from judge_server import JudgeServer, contradict, judge_well, step_verdict
+from ledger_rows import replace_predictions
 from medthink.cases.benchmark import Benchmark
 from medthink.cli.command import run_command
 from medthink.core.errors import DataError, UsageError
@@ -403,7 +404,7 @@ def judged_run(bench: Path, root: Path) -> Path:
     rows = [json.loads(line) for line in (run / "predictions.jsonl").read_text().splitlines()]
     text = "CT showed a large mass in the left kidney. So it is WRONG."
     lines = [json.dumps(row | {"prediction_rationale": text}) + "\n" for row in rows]
-    (run / "predictions.jsonl").write_text("".join(lines))
+    replace_predictions(run, "".join(lines).encode())
     return run
 
 

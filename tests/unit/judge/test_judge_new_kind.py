@@ -12,6 +12,7 @@ from pathlib import Path
 
 import medthink
 from expert_benchmark import write_expert_benchmark
+from ledger_rows import replace_predictions
 from medthink.runs.manifest import RunSpec
 from medthink.runs.session import run_session
 
@@ -66,7 +67,7 @@ def test_a_new_kind_is_one_module_one_prompt_and_one_line(tmp_path):
     path = run / "predictions.jsonl"
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     rationale = {"prediction_rationale": "There is a mass. It may grow."}
-    path.write_text("".join(json.dumps(row | rationale) + "\n" for row in rows))
+    replace_predictions(run, "".join(json.dumps(row | rationale) + "\n" for row in rows).encode())
     places = [run, tmp_path / "exam", tmp_path / "lists", tmp_path / "report.html"]
     done = subprocess.run(
         [sys.executable, "-c", COMMANDS, *map(str, places)],

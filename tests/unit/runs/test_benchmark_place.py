@@ -68,7 +68,7 @@ def test_a_merged_run_names_the_benchmark_from_its_own_folder(there):
     for number in (1, 2):
         words = ["--model", "baseline/random", "--shard", f"{number}/2", "--out", f"parts/deep/{number}"]
         assert run_command(["run", "bench", *words]) == 0
-    assert run_command(["merge", "whole", "parts/deep/1", "parts/deep/2"]) == 0
+    assert run_command(["merge", "parts/deep/1", "parts/deep/2", "-o", "whole"]) == 0
     assert read_manifest(there / "whole").benchmark == "../bench"
 
 

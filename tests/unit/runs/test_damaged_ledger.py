@@ -1,5 +1,8 @@
 """A ledger whose bytes are not what was written is one clear error, whichever command meets it."""
 
+import json
+import random
+import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -7,9 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from ledger_rows import alter as alter_with_digests
+from medthink.cases.benchmark import Benchmark
 from medthink.cli.command import run_command
+from medthink.core.errors import LedgerError
+from medthink.runs.calls.answerers import open_answerer
+from medthink.runs.manifest import RunSpec
+from medthink.runs.session import run_session
 from medthink.web.app.benchmarks import BenchmarkCache
 from medthink.web.runs.index import RunIndex
+from medthink.workflow.tasks import default_condition
 from small_benchmark import write_benchmark
 
 TASK = ("--model", "baseline/retrieval", "--task", "twi")
@@ -110,3 +120,141 @@ def test_a_damaged_run_is_shown_as_such_among_the_others(whole, tmp_path):
     assert [run.name for run in shelf.runs()] == ["good"]
     (broken,) = shelf.broken()
     assert broken.name == "bad" and "the ledger is damaged" in broken.problem
+
+
+class Counting:
+    """Counts the calls that a session makes."""
+
+    def __init__(self, bench: Path) -> None:
+        self._inner = open_answerer("baseline/retrieval", benchmark=Benchmark.open(bench))
+        self.calls = 0
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._inner, name)
+
+    async def answer(self, *words: object) -> object:
+        self.calls += 1
+        return await self._inner.answer(*words)
+
+
+@pytest.fixture(scope="module")
+def half(whole) -> Path:
+    """A run of 60 calls, 30 of them made."""
+    out = whole / "half"
+    assert run_command(["run", str(whole / "bench"), *TASK, "--out", str(out), "--max-calls", "30"]) == 1
+    return out
+
+
+def go_on(bench: Path, run: Path) -> tuple[Counting, list[str | None]]:
+    answerer = Counting(bench)
+    spec = RunSpec(benchmark=bench, model="baseline/retrieval", task="twi", condition=default_condition("twi"), out=run)
+    try:
+        return answerer, [one.prediction for one in run_session(spec, answerer=answerer).run.predictions()]
+    except LedgerError as error:
+        assert "the ledger is damaged: " in str(error) and f"medthink salvage {run} -o NEW" in str(error)
+        return answerer, []
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_flipped_bit_is_found_before_the_first_call_or_changes_nothing(whole, half, tmp_path, seed):
+    _, letters = go_on(whole / "bench", shutil.copytree(half, tmp_path / "whole"))
+    chance = random.Random(seed)
+    run = shutil.copytree(half, tmp_path / "run")
+    data = bytearray((run / "ledger.sqlite").read_bytes())
+    data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
+    (run / "ledger.sqlite").write_bytes(data)
+    answerer, made = go_on(whole / "bench", run)
+    assert (answerer.calls, made) in ((0, []), (30, letters))
+
+
+def test_a_call_missing_in_an_index_is_not_asked_again(whole, half, tmp_path):
+    run = shutil.copytree(half, tmp_path / "run")
+    with closing(sqlite3.connect(run / "ledger.sqlite")) as connection, connection:
+        # The index of keys as it was before the last call was written.
+        connection.execute("PRAGMA writable_schema = ON")
+        page = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_calls_1'")
+        root, size = page.fetchone()[0], connection.execute("PRAGMA page_size").fetchone()[0]
+    data = bytearray((run / "ledger.sqlite").read_bytes())
+    start = (root - 1) * size
+    cells = int.from_bytes(data[start + 3 : start + 5], "big")
+    data[start + 3 : start + 5] = (cells - 1).to_bytes(2, "big")
+    (run / "ledger.sqlite").write_bytes(data)
+    assert go_on(whole / "bench", run)[0].calls == 0
+
+
+def test_what_can_be_read_of_a_damaged_ledger_is_kept_and_only_the_rest_is_asked_again(whole, half, tmp_path, capfd):
+    _, letters = go_on(whole / "bench", shutil.copytree(half, tmp_path / "whole"))
+    run, new = shutil.copytree(half, tmp_path / "run"), tmp_path / "new"
+    alter(run / "ledger.sqlite", "UPDATE calls SET reply = replace(reply, 'a', 'b') WHERE id IN (3, 9)")
+    before = (run / "ledger.sqlite").read_bytes()
+    assert run_command(["salvage", str(run), "-o", str(new), "--json"]) == 0
+    (said,) = json.loads(capfd.readouterr().out)
+    assert (said["name"], said["calls"], said["lost_calls"]) == ("ledger.sqlite", 28, 2)
+    assert (run / "ledger.sqlite").read_bytes() == before
+    answerer, made = go_on(whole / "bench", new)
+    # One of the two calls belongs to a case whose prediction is kept.
+    assert (answerer.calls, made) == (31, letters)
+
+
+@pytest.mark.parametrize("damage", ["zeroed pages", "cut in half", "bad JSON", "no UTF-8", "bad predictions"])
+def test_the_salvaged_run_is_whole_again(whole, tmp_path, damage):
+    run = shutil.copytree(whole / "run", tmp_path / "run")
+    DAMAGES[damage](run / "ledger.sqlite")
+    code = run_command(["salvage", str(run), "-o", str(tmp_path / "new")])
+    if damage in ("zeroed pages", "cut in half"):
+        assert code in (0, 2)  # a table whose first page is gone cannot be read at all
+    else:
+        assert code == 0
+    if code == 0:
+        assert run_command(["run", str(whole / "bench"), *TASK, "--out", str(tmp_path / "new")]) == 0
+        assert run_command(["score", str(tmp_path / "new")]) == 0
+
+
+def test_what_holds_no_ledger_is_not_salvaged(tmp_path, capfd):
+    assert run_command(["salvage", str(tmp_path), "--out", str(tmp_path / "new")]) == 2
+    assert "holds no ledger" in capfd.readouterr().err
+
+
+ALTERED = {
+    "letters in the file": lambda run: overwrite(
+        run / "predictions.jsonl", lambda data: re.sub(rb'"prediction":"."', b'"prediction":"E"', data, count=9)
+    ),
+    "letters in the ledger": lambda run: alter(
+        run / "ledger.sqlite",
+        "UPDATE predictions SET body = json_set(body, '$.prediction', 'E') WHERE case_id < 109",
+    ),
+    "costs": lambda run: (
+        alter_with_digests(
+            run / "ledger.sqlite", "INSERT INTO attempts SELECT key, 1, '', 'ok', 1, 0.0, NULL, 0.5, 0, '' FROM calls"
+        ),
+        alter(run / "ledger.sqlite", "UPDATE attempts SET cost_usd = 0.1"),
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ALTERED)
+def test_an_altered_prediction_or_cost_is_named(whole, tmp_path, capfd, what):
+    run = shutil.copytree(whole / "run", tmp_path / "run")
+    ALTERED[what](run)
+    bench = str(whole / "bench")
+    for words in (
+        ["score", str(run)],
+        ["submission", "pack", str(run), "-o", str(tmp_path / "s.jsonl")],
+        ["board", "add", str(run), "--data", bench, "--team", "T", "--store", str(tmp_path / "board.sqlite")],
+    ):
+        capfd.readouterr()
+        assert run_command(words) == 2, words
+        said = capfd.readouterr().err
+        assert "100" in said and ("altered" in said or "not as" in said), said
+    if what != "letters in the file":
+        assert run_command(["show", str(run), "101"]) == 2
+    else:
+        assert run_command(["run", bench, *TASK, "--out", str(run)]) == 0
+        assert (run / "predictions.jsonl").read_bytes() == (whole / "run" / "predictions.jsonl").read_bytes()
+
+
+def test_the_ledger_of_another_release_is_called_that(whole, tmp_path, capfd):
+    run = shutil.copytree(whole / "run", tmp_path / "run")
+    alter(run / "ledger.sqlite", "PRAGMA user_version = 16")
+    assert run_command(["score", str(run)]) == 2
+    assert "written by another release" in capfd.readouterr().err

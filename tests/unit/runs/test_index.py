@@ -4,11 +4,13 @@ import os
 
 import pytest
 
+from ledger_rows import alter
 from made_runs import make_run
 from medthink.core.errors import DataError
 from medthink.runs.ledger.ledger import Ledger
-from medthink.runs.ledger.lock import is_locked, lock_run
-from medthink.runs.run import PREDICTIONS_FILE, Run, is_unsettled, read_rows, stamp
+from medthink.runs.ledger.lock import lock_run
+from medthink.runs.manifest import read_manifest
+from medthink.runs.run import PREDICTIONS_FILE, Run, is_settled, read_rows, stamp, write_results
 from small_benchmark import write_benchmark
 
 
@@ -31,14 +33,21 @@ def test_the_rows_say_what_the_predictions_say(made):
 def test_a_killed_run_is_read_from_its_ledger(made):
     before = read_rows(made)
     (made / PREDICTIONS_FILE).unlink()
-    assert is_unsettled(made) and read_rows(made) == before
+    assert not is_settled(made) and read_rows(made) == before
 
 
-def test_a_run_under_way_is_read_from_its_ledger(made):
-    assert not is_unsettled(made)
-    with lock_run(made):
-        assert is_locked(made) and is_unsettled(made)
-    assert not is_locked(made)
+def test_a_run_whose_ledger_knows_more_than_its_file_is_read_from_the_ledger(made):
+    """Whatever lies beside it: a log that was emptied by a clean close, or none."""
+    whole = read_rows(made)
+    file, manifest = made / PREDICTIONS_FILE, read_manifest(made)
+    assert is_settled(made)
+    file.write_bytes(b"".join(file.read_bytes().splitlines(keepends=True)[:4]))
+    alter(made / "ledger.sqlite", "UPDATE predictions SET state = state")
+    assert not is_settled(made) and len(read_rows(made)) == len(list(Run.open(made).predictions())) == len(whole) == 12
+    ledger = Ledger(made / "ledger.sqlite")
+    write_results(made, manifest, ledger, 12)
+    ledger.close()
+    assert is_settled(made) and read_rows(made) == whole
 
 
 def test_a_run_without_a_ledger_yet_has_no_rows(tmp_path):

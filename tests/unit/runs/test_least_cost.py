@@ -3,12 +3,11 @@
 import csv
 import json
 import re
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from ledger_rows import alter
 from made_runs import make_run
 from medthink.cli.command import run_command
 from medthink.runs.ledger.ledger import Ledger
@@ -24,11 +23,11 @@ def run(tmp_path_factory) -> Path:
     """Twelve cases at a tenth of a cent, one of them asked again after the process died."""
     root = tmp_path_factory.mktemp("least")
     made = make_run(root / "run", write_benchmark(root / "bench", 12), usd=0.001)
-    with closing(sqlite3.connect(made / "ledger.sqlite")) as connection, connection:
-        connection.execute(
-            "INSERT INTO attempts SELECT key, 0, '', 'unknown', 1, 0.0, NULL, 0.001, 1 FROM calls WHERE case_id = 103"
-        )
-        connection.execute("UPDATE predictions SET body = json_set(body, '$.cost_usd', 0.001)")
+    alter(
+        made / "ledger.sqlite",
+        "INSERT INTO attempts SELECT key, 0, '', 'unknown', 1, 0.0, NULL, 0.001, 1, '' FROM calls WHERE case_id = 103",
+        "UPDATE predictions SET body = json_set(body, '$.cost_usd', 0.001)",
+    )
     ledger = Ledger(made / "ledger.sqlite")
     write_results(made, Run.open(made).manifest, ledger, 12)
     ledger.close()
@@ -88,11 +87,13 @@ def test_in_the_browser_and_the_notebook(run, tmp_path):
 def test_a_run_that_was_killed_counts_the_calls_that_nobody_waits_for(run, tmp_path, capfdbinary):
     root = tmp_path
     killed = make_run(root / "killed", write_benchmark(root / "bench", 12), usd=0.001)
-    with closing(sqlite3.connect(killed / "ledger.sqlite")) as connection, connection:
-        lost = "UPDATE calls SET state = 'open', reply = NULL, worst_usd = 0.004 WHERE case_id = 103 RETURNING key"
-        ((key,),) = connection.execute(lost).fetchall()
-        connection.execute("DELETE FROM attempts WHERE call_key = ?", (key,))
-        connection.execute("DELETE FROM predictions WHERE case_id = 103")
+    lost = "case_id = 103"
+    alter(
+        killed / "ledger.sqlite",
+        f"DELETE FROM attempts WHERE call_key = (SELECT key FROM calls WHERE {lost})",
+        f"UPDATE calls SET state = 'open', reply = NULL, worst_usd = 0.004 WHERE {lost}",
+        f"DELETE FROM predictions WHERE {lost}",
+    )
     (killed / "predictions.jsonl").unlink()
     assert "at least $0.015" in said(capfdbinary, "score", killed)
     assert "at least $0.015" in said(capfdbinary, "status", killed)

@@ -1,6 +1,7 @@
 """The ledger keeps what was acknowledged, tells what is known, and answers finished calls."""
 
 import asyncio
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -9,9 +10,9 @@ from ledger_rows import read_rows
 from medthink.core.errors import LedgerError
 from medthink.core.jsonio import encode_json
 from medthink.models.prices import Charge
-from medthink.models.request import Attempt, Reply, Usage
+from medthink.models.request import Attempt, ImagePart, Reply, Request, TextPart, Usage
+from medthink.runs.calls.asking import call_for
 from medthink.runs.ledger.ledger import Call, Ledger, RecordedCall
-from medthink.runs.ledger.queries import count_image_warnings
 
 REPLY = Reply(text="B", json={"answer": "B"}, usage=Usage(10, 2, 5, 1), model="m-1", latency_s=0.5)
 
@@ -182,7 +183,7 @@ TEXTS = [
 
 @pytest.mark.parametrize("most_bytes", [64 * 1024 * 1024, 1000])
 def test_every_value_is_kept_exactly_whatever_waits_with_it(ledger, monkeypatch, most_bytes):
-    monkeypatch.setattr("medthink.runs.ledger.ledger._MOST_BYTES", most_bytes)
+    monkeypatch.setattr("medthink.runs.ledger.schema._MOST_BYTES", most_bytes)
     replies = [Reply(text=text, json={text: [text]}, reasoning=text, latency_s=0.1 + 0.2) for text in TEXTS]
     cost_usd = (3 * 0.15 + 7 * 0.0251) / 1_000_000
 
@@ -282,24 +283,25 @@ def test_predictions_come_back_in_order(ledger):
     [(100 + 2 * 64, 2, (1, 0)), (100 + 2 * 64 - 1, 2, (1, 1)), (100, 1, (1, 1)), (5, 0, (0, 0)), (None, 2, (0, 0))],
 )
 def test_replies_that_count_too_few_tokens_for_their_images_are_doubted(ledger, input_tokens, images, doubts):
-    request = {"system": "s" * 200, "parts": [["text", "t" * 200], *[["image", "image/jpeg", "d1"]] * images]}
+    picture = ImagePart.from_bytes(b"", "image/jpeg", width=1, height=1)
+    request = Request(system="s" * 200, parts=(TextPart("t" * 200), *[picture] * images))
     usage = None if input_tokens is None else Usage(input=input_tokens)
 
     async def scene():
-        await ledger.intend(call("k1")._replace(request=encode_json(request)))
-        ledger.note_attempt("k1", attempt())
-        await ledger.settle("k1", Reply(text="B", usage=usage))
+        asked = call_for("server/m", SimpleNamespace(kind="answer"), request, 7)
+        await ledger.intend(asked)
+        ledger.note_attempt(asked.key, attempt())
+        await ledger.settle(asked.key, Reply(text="B", usage=usage))
 
     asyncio.run(scene())
-    assert count_image_warnings(ledger) == doubts
+    assert ledger.totals().image_warnings == doubts
 
 
 def test_an_embedded_reader_is_not_suspected_of_ignoring_images(ledger):
-    request = {"system": "", "parts": [["image", "image/jpeg", "d1"]]}
 
     async def scene():
-        await ledger.intend(call("k1")._replace(request=encode_json(request)))
+        await ledger.intend(call("k1")._replace(least_tokens=64))
         await ledger.settle("k1", Reply(text="B", usage=Usage()))
 
     asyncio.run(scene())
-    assert count_image_warnings(ledger) == (0, 0)
+    assert ledger.totals().image_warnings == (0, 0)

@@ -2,11 +2,9 @@
 
 import asyncio
 import base64
-import contextlib
 import io
 import json
 import shutil
-import sqlite3
 from types import SimpleNamespace
 
 import msgspec
@@ -15,7 +13,7 @@ from PIL import Image as Pillow
 from PIL.PngImagePlugin import PngInfo
 
 import medthink
-from ledger_rows import read_rows
+from ledger_rows import alter, read_rows
 from medthink.cases.images.fact_cache import ImageFacts, find_facts
 from medthink.core.errors import DataError, LedgerError, UsageError
 from medthink.models.request import Reply, Request, TextPart
@@ -147,8 +145,7 @@ def test_manifest_and_predictions_say_what_was_asked_and_answered(benchmark, tmp
 
 def test_replay_does_not_answer_from_a_call_that_failed(benchmark, tmp_path):
     run_session(run_spec(benchmark, tmp_path / "first"))
-    with contextlib.closing(sqlite3.connect(tmp_path / "first" / "ledger.sqlite")) as ledger, ledger:
-        ledger.execute("UPDATE calls SET state = 'failed'")
+    alter(tmp_path / "first" / "ledger.sqlite", "UPDATE calls SET state = 'failed'")
     again = run_session(run_spec(benchmark, tmp_path / "again", model=f"replay/{tmp_path / 'first'}"))
     assert {p.state for p in again.run.predictions()} == {"failed"}
 
@@ -254,20 +251,22 @@ def test_an_estimate_counts_calls_that_failed_and_no_case_whose_replies_are_all_
     what = run_spec(benchmark, again, model=f"replay/{first}")
     run_session(what)
     assert (estimate(what).cases, estimate(what).calls) == (10, 10)
-    with sqlite3.connect(again / "ledger.sqlite") as ledger:
-        # What cannot be read is read again, but not asked again.
-        ledger.execute("UPDATE predictions SET state = 'unparsed'")
+    # What cannot be read is read again, but not asked again.
+    alter(again / "ledger.sqlite", "UPDATE predictions SET state = 'unparsed'")
     assert (estimate(what).cases, estimate(what).calls) == (10, 10)
 
 
 def test_an_estimate_sees_every_image_to_its_end_where_one_was_refused(benchmark, tmp_path):
     what = run_spec(benchmark, tmp_path / "run", task="twi", condition=TWI, model="baseline/retrieval")
     run_session(what)
-    with sqlite3.connect(tmp_path / "run/ledger.sqlite") as ledger:
-        first, second = (row[0] for row in ledger.execute("SELECT id FROM calls WHERE case_id = 100 LIMIT 2"))
-        ledger.execute("""UPDATE calls SET reply = json_set(reply, '$.stop', 'refused') WHERE id = ?""", (first,))
-        ledger.execute("UPDATE calls SET state = 'failed' WHERE id = ?", (second,))
-        ledger.execute("DELETE FROM predictions WHERE case_id = 100")
+    ledger = tmp_path / "run/ledger.sqlite"
+    (first,), (second,) = read_rows(ledger, "SELECT id FROM calls WHERE case_id = 100 LIMIT 2")
+    alter(
+        ledger,
+        f"UPDATE calls SET reply = json_set(reply, '$.stop', 'refused') WHERE id = {first}",
+        f"UPDATE calls SET state = 'failed' WHERE id = {second}",
+        "DELETE FROM predictions WHERE case_id = 100",
+    )
     assert (estimate(what).cases, estimate(what).calls) == (1, 1) == (1, run_session(what).calls_made)
 
 
@@ -560,10 +559,7 @@ def test_blind_runs_leave_nothing_withheld_in_the_ledgers_requests(benchmark, tm
 
 
 def _rewrite_predictions(run, old: str, new: str) -> None:
-    ledger = sqlite3.connect(run / "ledger.sqlite")
-    with ledger:
-        ledger.execute("UPDATE predictions SET body = replace(body, ?, ?)", (old, new))
-    ledger.close()
+    alter(run / "ledger.sqlite", "UPDATE predictions SET body = replace(body, ?, ?)", values=(old, new))
 
 
 def test_a_case_that_ended_well_is_read_again_only_by_another_release(benchmark, tmp_path):

@@ -5,6 +5,7 @@ import sqlite3
 import pytest
 from msgspec.structs import replace
 
+from ledger_rows import alter
 from medthink.cases.benchmark import Benchmark
 from medthink.cli.command import run_command
 from medthink.core.errors import DataError
@@ -30,13 +31,14 @@ def test_runs_on_the_same_cases_are_loaded_from_one_reading(make_run, some_cases
 
 def test_what_failed_calls_cost_is_in_the_cost_of_the_run(make_run, some_cases):
     run = make_run("run", selection=some_cases)
-    with sqlite3.connect(run / "ledger.sqlite") as ledger:
-        ledger.execute("UPDATE calls SET state = iif(id = 1, 'failed', 'done')")
-        ledger.execute("INSERT INTO attempts SELECT key, 1, '', 'ok', 1, 0.0, NULL, 0.5, 0 FROM calls")
+    alter(
+        run / "ledger.sqlite",
+        "UPDATE calls SET state = iif(id = 1, 'failed', 'done')",
+        "INSERT INTO attempts SELECT key, 1, '', 'ok', 1, 0.0, NULL, 0.5, 0, '' FROM calls",
+    )
     usage = score_run(run).usage
     assert (usage.calls, usage.cost_usd.value) == (9, 5.0)
-    with sqlite3.connect(run / "ledger.sqlite") as ledger:
-        ledger.execute("UPDATE attempts SET cost_usd = NULL")
+    alter(run / "ledger.sqlite", "UPDATE attempts SET cost_usd = NULL")
     assert score_run(run).usage.cost_usd.value is None
 
 

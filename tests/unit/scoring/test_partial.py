@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from ledger_rows import replace_predictions
 from medthink.cli.command import run_command
 from medthink.core.errors import DataError, UsageError
-from medthink.runs.run import Run, is_killed
+from medthink.runs.run import Run, is_settled
 from medthink.scoring.compare import compare_paths
 from medthink.scoring.inputs import load_run
 from medthink.scoring.score import cached_scores, score_run
@@ -59,7 +60,7 @@ def test_kept_scores_of_a_partial_run_are_made_again_once_it_went_on(partial, ma
 
 def test_a_killed_run_is_scored_by_its_ledger(partial):
     (partial / "predictions.jsonl").unlink()
-    assert is_killed(partial)
+    assert not is_settled(partial)
     for _ in range(2):
         assert cached_scores(partial, load_run(partial)).partial == PartialRun(14, 40)
 
@@ -78,8 +79,8 @@ def test_a_run_without_a_finished_case_says_so(make_run):
 
 def test_predictions_that_are_not_the_runs_are_refused(partial):
     path = partial / "predictions.jsonl"
-    lines = path.read_text().splitlines()
-    path.write_text("\n".join([*lines, lines[0]]) + "\n")
+    lines = path.read_bytes().splitlines(keepends=True)
+    replace_predictions(partial, b"".join([*lines, lines[0]]))
     with pytest.raises(DataError, match="2 predictions of case 100, which has 1"):
         score_run(partial)
 
@@ -105,10 +106,9 @@ def test_runs_without_a_common_case_and_of_other_selections_are_refused(partial,
     with pytest.raises(UsageError, match="the selection of cases differs"):
         compare_paths([partial, make_run("few", selection=some_cases)])
     one = make_run("one", selection=replace(some_cases, limit=None), model="baseline/longest", max_calls=14)
-    lines = [line for line in (one / "predictions.jsonl").read_text().splitlines() if '"case":100,' in line]
-    (one / "predictions.jsonl").write_text("\n".join(lines) + "\n")
-    other = partial / "predictions.jsonl"
-    other.write_text("\n".join(line for line in other.read_text().splitlines() if '"case":101,' in line) + "\n")
+    for run, case in ((one, b'"case":100,'), (partial, b'"case":101,')):
+        lines = (run / "predictions.jsonl").read_bytes().splitlines(keepends=True)
+        replace_predictions(run, b"".join(line for line in lines if case in line))
     with pytest.raises(UsageError, match="no finished cases in common"):
         compare_paths([one, partial])
 
@@ -151,6 +151,6 @@ def test_a_partial_run_of_written_steps_is_scored(make_run, twi):
 
 def test_a_partial_copy_scores_as_the_whole_does_on_these_cases(whole, tmp_path):
     copy = shutil.copytree(whole, tmp_path / "copy")
-    lines = (copy / "predictions.jsonl").read_text().splitlines()[:10]
-    (copy / "predictions.jsonl").write_text("\n".join(lines) + "\n")
+    lines = (copy / "predictions.jsonl").read_bytes().splitlines(keepends=True)[:10]
+    replace_predictions(copy, b"".join(lines))
     assert score_run(copy).cases == score_run(whole).cases[:10]

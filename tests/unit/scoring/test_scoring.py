@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 import made_runs
+from ledger_rows import replace_predictions
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.slices import SLICINGS, SMALL, sort_slices
 from medthink.cli.command import run_command
@@ -130,8 +131,8 @@ def test_a_run_scores_to_the_same_bytes_whatever_the_order_of_its_lines(make_run
     run = make_run("run", model="baseline/retrieval", **twi)
     score_run(run)
     before = (run / "scores.json").read_bytes()
-    lines = (run / "predictions.jsonl").read_text().splitlines(keepends=True)
-    (run / "predictions.jsonl").write_text("".join(reversed(lines)))
+    lines = (run / "predictions.jsonl").read_bytes().splitlines(keepends=True)
+    replace_predictions(run, b"".join(reversed(lines)))
     score_run(run)
     assert (run / "scores.json").read_bytes() == before
     assert json.loads(before)["answers"]["n_cases"] == 40

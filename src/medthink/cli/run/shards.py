@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import to_builtins
 
-from medthink.cli.flags import PATH, json_flag, out_run
+from medthink.cli.flags import PATH, json_flag, out_folder, out_run
 from medthink.cli.output import describe_states, print_json, print_line
 from medthink.core.errors import UsageError
+from medthink.core.numbers import count_of
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
@@ -92,3 +93,27 @@ def merge(out: Path, shards: tuple[Path, ...], as_json: bool) -> None:
         print_json(to_builtins(run.manifest) | {"run": str(run.path)})
     else:
         show_progress(run.path, run.manifest)
+
+
+@click.command(name="salvage")
+@click.argument("folder", metavar="RUN", type=PATH)
+@out_folder
+@json_flag
+def salvage_run(folder: Path, out: Path, as_json: bool) -> None:
+    """Rebuild the damaged ledger of RUN in a new folder, from every row that can be read and is unaltered.
+
+    RUN stays as it is. The command that made it continues the new folder: only calls that are lost are asked again.
+
+    \b
+    Example: medthink salvage runs/qwen -o runs/qwen-salvaged
+    """
+    from medthink.runs.ledger.salvage import salvage
+
+    found = salvage(folder, out)
+    if as_json:
+        print_json([one._asdict() for one in found])
+        return
+    for one in found:
+        kept = f"{count_of(one.calls, 'call')} and {count_of(one.predictions, 'prediction')} kept"
+        print_line(f"{one.name}: {kept}, {count_of(one.lost_calls, 'call')} lost → {out}")
+    print_line(f"The same command as before with --out {out} continues; calls that are lost are asked again.")

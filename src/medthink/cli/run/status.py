@@ -1,6 +1,8 @@
 """`medthink status`: how far a run or a sweep is, even while another process works on it."""
 
+from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from msgspec import to_builtins
@@ -9,6 +11,9 @@ from medthink.cli.flags import json_flag
 from medthink.cli.output import console, describe_finished, describe_phase, print_json, print_table, progress_text
 from medthink.cli.run.display import about_run, read_jobs, say_failures, say_jobs_waiting, show_progress_of
 from medthink.core.errors import DataError
+
+if TYPE_CHECKING:
+    from medthink.runs.manifest import Manifest, Progress
 
 
 @click.command()
@@ -34,9 +39,8 @@ def status(folder: Path, as_json: bool) -> None:
 
 def _show_run(run: Path, *, as_json: bool) -> None:
     from medthink.cases.benchmark import Benchmark
-    from medthink.runs.ledger.queries import LedgerQueries
     from medthink.runs.manifest import read_manifest
-    from medthink.runs.run import Run, read_status, summarise
+    from medthink.runs.run import Run, read_status
     from medthink.runs.selection import count_cases
 
     manifest = read_manifest(run)
@@ -51,15 +55,24 @@ def _show_run(run: Path, *, as_json: bool) -> None:
         # The first session was killed before it counted them.
         benchmark = Benchmark.open(Run.open(run).benchmark_path())
         total = count_cases(benchmark, manifest.selection) * manifest.condition.samples
-    records = LedgerQueries.open(run)
-    progress = summarise(records, total, is_running=counts.is_running)
-    records.close()
+    progress = _read_progress(run, manifest, total, is_running=counts.is_running)
     if as_json:
         live = counts.snapshot() if counts.is_running else None
         jobs = [to_builtins(batch) for batch in read_jobs(run)]
         print_json(to_builtins(manifest) | {"progress": to_builtins(progress), "live": live, "batches": jobs})
     else:
         show_progress_of(run, manifest, progress)
+
+
+def _read_progress(run: Path, manifest: "Manifest", total: int, *, is_running: bool) -> "Progress":
+    """The run's progress as it was written, or by its ledger where that holds more."""
+    from medthink.runs.ledger.queries import LedgerQueries
+    from medthink.runs.run import is_settled, summarise
+
+    if manifest.progress is not None and not is_running and is_settled(run, manifest):
+        return manifest.progress
+    with closing(LedgerQueries.open(run)) as records:
+        return summarise(records, total, is_running=is_running)
 
 
 def _show_sweep(folder: Path, *, as_json: bool) -> None:

@@ -11,9 +11,11 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from medthink.core.clock import now_utc
+from medthink.core.jsonio import encode_json
 from medthink.models.prices import NOT_BILLED, Charge
 from medthink.models.request import Attempt, ErrorKind, Reply, Usage
-from medthink.runs.ledger.ledger import Call, attempt_row
+from medthink.runs.ledger.ledger import Call, attempt_row, failure_row, intent_row, reply_row
+from medthink.runs.ledger.schema import RecordKind, write_records
 
 BatchState = Literal["planned", "sent", "ended"]
 # The endpoint name of an attempt sent in a batch.
@@ -43,6 +45,7 @@ CREATE TABLE IF NOT EXISTS queued (
   batch TEXT NOT NULL,
   wants_json INTEGER NOT NULL
 ) STRICT;
+CREATE INDEX IF NOT EXISTS queued_batch ON queued (batch);
 """
 _COLUMNS = (
     "mark, model, state, job, after, strangers, path, calls, bytes, sha256, tokens, token_cap, planned_at, detail"
@@ -130,17 +133,13 @@ class BatchTable:
                 (batch.mark, batch.model, batch.after, batch.path, batch.calls, batch.size_bytes, batch.sha256,
                  batch.tokens, now),
             )  # fmt: skip
-            for call, wants_json, worst_usd in calls:
-                self._connection.execute(
-                    "INSERT INTO calls (key, asked, case_id, kind, request, state, started_at, worst_usd)"
-                    " VALUES (?, ?, ?, ?, ?, 'queued', ?, ?) ON CONFLICT (key) DO UPDATE SET state = 'queued',"
-                    " started_at = excluded.started_at, worst_usd = excluded.worst_usd, error_kind = NULL,"
-                    " error_detail = NULL",
-                    (call.key, call.asked, call.case_id, call.kind, call.request.decode(), now, worst_usd),
-                )
-                self._connection.execute(
-                    "INSERT OR REPLACE INTO queued VALUES (?, ?, ?)", (call.key, batch.mark, wants_json)
-                )
+            waiting = list(calls)
+            rows = [encode_json(intent_row(one.call, one.worst_usd)) for one in waiting]
+            write_records(self._connection, {"queued": rows})
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO queued VALUES (?, ?, ?)",
+                [(one.call.key, batch.mark, one.wants_json) for one in waiting],
+            )
 
     def note_sent(self, mark: str, job: str) -> None:
         """Commit the provider's id of the job."""
@@ -157,21 +156,23 @@ class BatchTable:
 
     def settle(self, job: str, outcomes: Iterable[AnsweredInBatch | FailedInBatch]) -> None:
         """Commit how calls of a job ended; they are no longer waiting."""
-        now = now_utc()
+        rows: dict[RecordKind, list[bytes]] = {"attempt": [], "reply": [], "failure": []}
+        keys = []
+        for one in outcomes:
+            keys.append((one.key,))
+            if isinstance(one, AnsweredInBatch):
+                rows["reply"].append(encode_json(reply_row(one.key, one.reply)))
+            else:
+                rows["failure"].append(encode_json(failure_row(one.key, one.kind, one.detail)))
+            if one.outcome is not None:
+                attempt = Attempt(
+                    number=1, endpoint=f"{ENDPOINT}{job}", outcome=one.outcome, is_sent=True, latency_s=0.0,
+                    is_billed=one.charge != NOT_BILLED, usage=one.usage,
+                )  # fmt: skip
+                rows["attempt"].append(encode_json(attempt_row(one.key, attempt, one.charge)))
         with self._connection:
-            for one in outcomes:
-                if isinstance(one, AnsweredInBatch):
-                    self._settle_reply(one, now)
-                else:
-                    self._settle_failure(one, now)
-                if one.outcome is not None:
-                    attempt = Attempt(
-                        number=1, endpoint=f"{ENDPOINT}{job}", outcome=one.outcome, is_sent=True, latency_s=0.0,
-                        is_billed=one.charge != NOT_BILLED, usage=one.usage,
-                    )  # fmt: skip
-                    row = attempt_row(one.key, attempt, one.charge)
-                    self._connection.execute(f"INSERT INTO attempts VALUES ({', '.join('?' * len(row))})", row)
-                self._connection.execute("DELETE FROM queued WHERE call_key = ?", (one.key,))
+            write_records(self._connection, rows)
+            self._connection.executemany("DELETE FROM queued WHERE call_key = ?", keys)
 
     def end(self, mark: str, detail: str, token_cap: int | None = None) -> None:
         """Commit that this batch has ended."""
@@ -217,19 +218,6 @@ class BatchTable:
     def _update(self, mark: str, change: str, *values: object) -> None:
         with self._connection:
             self._connection.execute(f"UPDATE batches SET {change} WHERE mark = ?", (*values, mark))
-
-    def _settle_reply(self, one: AnsweredInBatch, now: str) -> None:
-        self._connection.execute(
-            "UPDATE calls SET state = 'done', reply = ?, ended_at = ? WHERE key = ?",
-            (msgspec.json.encode(one.reply).decode(), now, one.key),
-        )
-
-    def _settle_failure(self, one: FailedInBatch, now: str) -> None:
-        detail = one.detail.replace("\0", "\N{REPLACEMENT CHARACTER}")
-        self._connection.execute(
-            "UPDATE calls SET state = 'failed', error_kind = ?, error_detail = ?, ended_at = ? WHERE key = ?",
-            (one.kind, detail, now, one.key),
-        )
 
 
 def read_batches(connection: sqlite3.Connection) -> list[Batch]:

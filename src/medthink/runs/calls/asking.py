@@ -11,7 +11,7 @@ from medthink.cases.case import Image
 from medthink.core.digest import digest_bytes, digest_value
 from medthink.core.errors import DataError
 from medthink.core.jsonio import canonical_json
-from medthink.models.prices import NOT_BILLED, Charge, charge_attempt
+from medthink.models.prices import NOT_BILLED, Charge, charge_attempt, estimate_text_tokens
 from medthink.models.request import (
     EXAMPLE_SCHEMA,
     Attempt,
@@ -373,7 +373,19 @@ def call_for(spec: str, prompt: HasKind, request: Request, case_id: int) -> Call
     """The call that asks a model this about a case, with its ledger key."""
     content = canonical_json(request.content())
     asked = digest_bytes(content)
-    return Call(digest_value([spec, case_id, asked]), asked, case_id, prompt.kind, content)
+    return Call(digest_value([spec, case_id, asked]), asked, case_id, prompt.kind, content, _least_tokens(request))
+
+
+# The minimum tokens for an image of diagnostic size; most models use hundreds.
+_LEAST_IMAGE_TOKENS = 64
+
+
+def _least_tokens(request: Request) -> int | None:
+    """Fewer input tokens than this cannot hold the images of a request; None if it has none."""
+    if not request.images:
+        return None
+    texts = [request.system, *(part.text for part in request.parts if isinstance(part, TextPart))]
+    return sum(map(estimate_text_tokens, texts)) + _LEAST_IMAGE_TOKENS * len(request.images)
 
 
 def all_replies(outcomes: list[Reply | BaseException]) -> list[Reply]:

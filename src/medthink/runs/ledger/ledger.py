@@ -10,9 +10,8 @@ import contextlib
 import queue
 import sqlite3
 import threading
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -21,86 +20,26 @@ from medthink.core.errors import LedgerError
 from medthink.core.jsonio import encode_json
 from medthink.models.prices import NOT_BILLED, Charge
 from medthink.models.request import Attempt, Reply
-from medthink.runs.ledger.queries import CALL_COST, LedgerQueries, connect_read_only, find_uri, unreadable
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS calls (
-  id INTEGER PRIMARY KEY,
-  key TEXT NOT NULL UNIQUE,          -- digest of model, case and everything asked: the same call, the same key
-  asked TEXT NOT NULL,               -- digest of what was asked alone: another model's run can be replayed by it
-  case_id INTEGER NOT NULL,
-  kind TEXT NOT NULL,
-  request TEXT NOT NULL,             -- what was asked, images by digest
-  state TEXT NOT NULL,               -- open, queued (in a batch), done, failed
-  reply TEXT,                        -- the reply, when done
-  error_kind TEXT,                   -- why it failed, when failed
-  error_detail TEXT,
-  worst_usd REAL,                    -- the most that one attempt may cost; NULL when the price is not known
-  started_at TEXT NOT NULL,
-  ended_at TEXT
-) STRICT;
-CREATE INDEX IF NOT EXISTS calls_asked ON calls (asked);
-CREATE TABLE IF NOT EXISTS attempts (
-  call_key TEXT NOT NULL,
-  number INTEGER NOT NULL,
-  endpoint TEXT NOT NULL,
-  outcome TEXT NOT NULL,             -- ok, cancelled, the kind of the error, or unknown (the process died meanwhile)
-  is_sent INTEGER NOT NULL,
-  latency_s REAL NOT NULL,
-  usage TEXT,                        -- its tokens, where somebody counted them
-  cost_usd REAL,                     -- NULL when the price is not known
-  is_least INTEGER NOT NULL          -- its tokens are not known: the most that it may cost stands for them
-) STRICT;
-CREATE INDEX IF NOT EXISTS attempts_call ON attempts (call_key);
-CREATE TABLE IF NOT EXISTS predictions (
-  case_id INTEGER NOT NULL,
-  sample INTEGER NOT NULL,
-  state TEXT NOT NULL,
-  body TEXT NOT NULL,
-  PRIMARY KEY (case_id, sample)
-) STRICT;
-"""
-
-# How each kind of record is written: one statement writes all waiting rows of its kind, as one JSON array.
-_Kind = Literal["intent", "attempt", "reply", "failure", "prediction", "nothing"]
-_STATEMENTS: dict[_Kind, str] = {
-    "intent": (
-        "INSERT INTO calls (key, asked, case_id, kind, request, state, started_at, worst_usd)"
-        " SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, 'open', value ->> 5, value ->> 6"
-        " FROM json_each(?) WHERE true"
-        " ON CONFLICT (key) DO UPDATE SET state = 'open', started_at = excluded.started_at,"
-        " worst_usd = excluded.worst_usd, error_kind = NULL, error_detail = NULL"
-    ),
-    "attempt": (
-        "INSERT INTO attempts SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5,"
-        " value ->> 6, value ->> 7, value ->> 8 FROM json_each(?)"
-    ),
-    "reply": (
-        "UPDATE calls SET state = 'done', reply = row ->> 1, ended_at = row ->> 2"
-        f" FROM (SELECT value AS row FROM json_each(?)) WHERE key = row ->> 0 RETURNING key, id, {CALL_COST}"
-    ),
-    "failure": (
-        "UPDATE calls SET state = 'failed', error_kind = row ->> 1, error_detail = row ->> 2, ended_at = row ->> 3"
-        f" FROM (SELECT value AS row FROM json_each(?)) WHERE key = row ->> 0 RETURNING key, id, {CALL_COST}"
-    ),
-    "prediction": (
-        "INSERT OR REPLACE INTO predictions SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)"
-    ),
-}
-_INTERRUPT = (
-    "UPDATE calls SET state = 'failed', error_kind = 'interrupted',"
-    " error_detail = 'the run was stopped before the reply came' WHERE state = 'open'"
+from medthink.runs.ledger.queries import (
+    LedgerQueries,
+    connect_read_only,
+    damaged,
+    find_uri,
+    refuse_other_format,
+    unreadable,
 )
+from medthink.runs.ledger.schema import INTERRUPT, LOSE_OPEN, SCHEMA, RecordKind, add_digests, write_records
 
 
 class Call(NamedTuple):
-    """A call about to be made."""
+    """A call about to be made; fewer input tokens than `least_tokens` cannot hold its images."""
 
     key: str
     asked: str
     case_id: int
     kind: str
     request: bytes
+    least_tokens: int | None = None
 
 
 class RecordedCall(NamedTuple):
@@ -112,15 +51,13 @@ class RecordedCall(NamedTuple):
 
 _Written = dict[str, RecordedCall]
 Linked = TypeVar("Linked", bound=sqlite3.Connection)
-# SQLite accepts no text over a gigabyte; the largest reply allowed grows at most eightfold.
-_MOST_BYTES = 64 * 1024 * 1024
 _MOST_PLACES = 2**31 - 1
 
 
 class _Order(NamedTuple):
     """A record to commit, as JSON, and the future to resolve afterwards, if any."""
 
-    kind: _Kind
+    kind: RecordKind
     row: bytes
     done: "asyncio.Future[_Written] | None" = None
 
@@ -137,10 +74,12 @@ class Ledger(LedgerQueries):
         with contextlib.ExitStack() as if_it_fails:
             try:
                 super().__init__(_prepare(connect_read_only(uri, path), if_it_fails))
-                self._reader.executescript(_SCHEMA)
+                self._check()
+                self._reader.executescript(SCHEMA)
                 self._close_open_calls()
                 # Stored for the next session in case this one dies.
-                self._reader.execute(f"PRAGMA user_version = {min(places, _MOST_PLACES)}")
+                with self._reader:
+                    self._reader.execute("UPDATE session SET places = ?", (min(places, _MOST_PLACES),))
                 writer = sqlite3.connect(uri, uri=True, check_same_thread=False, timeout=30)
                 self._connection = _prepare(writer, if_it_fails)
             except sqlite3.Error as error:
@@ -154,8 +93,7 @@ class Ledger(LedgerQueries):
 
     async def intend(self, call: Call, *, worst_usd: float | None = 0.0) -> None:
         """Commit that this call is about to be made, each attempt for so much at most; a failed one is opened again."""
-        request = call.request.decode()
-        await self._commit("intent", call.key, call.asked, call.case_id, call.kind, request, now_utc(), worst_usd)
+        await self._commit("intent", *intent_row(call, worst_usd))
 
     def note_attempt(self, key: str, attempt: Attempt, charge: Charge = NOT_BILLED) -> None:
         """Record one attempt and what it cost; it is committed before anything awaited after it."""
@@ -167,12 +105,12 @@ class Ledger(LedgerQueries):
 
     async def settle(self, key: str, reply: Reply) -> RecordedCall:
         """Commit the reply; what it cost stands on its attempts."""
-        written = await self._commit("reply", key, msgspec.json.encode(reply).decode(), now_utc())
+        written = await self._commit("reply", *reply_row(key, reply))
         return written[key]
 
     async def fail(self, key: str, *, kind: str, detail: str) -> RecordedCall:
         """Commit that the call failed for good in this session; the next one tries again."""
-        written = await self._commit("failure", key, kind, detail.replace("\0", "\N{REPLACEMENT CHARACTER}"), now_utc())
+        written = await self._commit("failure", *failure_row(key, kind, detail))
         return written[key]
 
     async def save_prediction(self, case_id: int, sample: int, *, state: str, body: bytes) -> None:
@@ -200,8 +138,9 @@ class Ledger(LedgerQueries):
             )
             self._reader.execute("INSERT INTO attempts SELECT * FROM other.attempts")
             self._reader.execute(
-                "INSERT INTO predictions SELECT case_id, sample, state, json_set(body, '$.calls', json(("
-                "SELECT json_group_array(value + ?) FROM json_each(body, '$.calls')))) FROM other.predictions",
+                "INSERT INTO predictions SELECT case_id, sample, state, digest_of(case_id, sample, state, shifted),"
+                " shifted FROM (SELECT case_id, sample, state, json_set(body, '$.calls', json((SELECT"
+                " json_group_array(value + ?) FROM json_each(body, '$.calls')))) AS shifted FROM other.predictions)",
                 (shift,),
             )
 
@@ -217,7 +156,7 @@ class Ledger(LedgerQueries):
         self.end_writing()
         super().close()
 
-    async def _commit(self, kind: _Kind, *row: Any) -> _Written:
+    async def _commit(self, kind: RecordKind, *row: Any) -> _Written:
         # A cancelled task does not lose its record: the writer commits it in any case.
         done: asyncio.Future[_Written] = asyncio.get_running_loop().create_future()
         self._gather(_Order(kind, encode_json(row), done))
@@ -246,7 +185,7 @@ class Ledger(LedgerQueries):
         # and the next session counts an attempt that nobody knows the end of.
         if self._failure is None:
             with contextlib.suppress(sqlite3.Error), self._connection:
-                self._connection.execute(_INTERRUPT)
+                self._connection.execute(INTERRUPT)
         self._connection.close()
 
     def _take_waiting(self, first: list[_Order]) -> tuple[list[_Order], bool]:
@@ -259,19 +198,25 @@ class Ledger(LedgerQueries):
             orders += more
         return orders, False
 
+    def _check(self) -> None:
+        """Raise LedgerError for a ledger that is damaged or another release's, before anything rests on it."""
+        if not self.is_made():
+            return
+        refuse_other_format(self._reader)
+        # Not `quick_check`, which trusts the indexes: a call missing in one would be asked, and paid, again.
+        (found,) = self._reader.execute("PRAGMA integrity_check(1)").fetchone()
+        if found != "ok":
+            raise damaged(self.path, found)
+        self.verify()
+
     def _close_open_calls(self) -> None:
         """Mark calls left open by a process that died: their outcome is unknown.
 
         Calls still waiting for a place cannot have been sent, and have no attempt.
         """
-        places = self.places()
         with self._reader:
-            self._reader.execute(
-                "INSERT INTO attempts SELECT key, 0, '', 'unknown', 1, 0.0, NULL, worst_usd, ifnull(worst_usd, 1) > 0"
-                " FROM calls WHERE state = 'open' ORDER BY started_at, id LIMIT ?",
-                (places or -1,),
-            )
-            self._reader.execute(_INTERRUPT)
+            self._reader.execute(LOSE_OPEN, (self.places() or -1,))
+            self._reader.execute(INTERRUPT)
 
 
 def attempt_row(key: str, attempt: Attempt, charge: Charge) -> tuple[object, ...]:
@@ -281,44 +226,42 @@ def attempt_row(key: str, attempt: Attempt, charge: Charge) -> tuple[object, ...
     return (key, *sent, usage, charge.cost_usd, int(charge.is_least))
 
 
+def intent_row(call: Call, worst_usd: float | None) -> tuple[Any, ...]:
+    """What is recorded of a call that is about to be made, or is put into a batch."""
+    asked = (call.key, call.asked, call.case_id, call.kind, call.request.decode(), call.least_tokens)
+    return *asked, now_utc(), worst_usd
+
+
+def reply_row(key: str, reply: Reply) -> tuple[Any, ...]:
+    """What is recorded of a reply: all of it, and what the totals need."""
+    tokens = None if reply.usage is None else reply.usage.input
+    return key, msgspec.json.encode(reply).decode(), now_utc(), reply.model or None, tokens, int(bool(reply.doubts))
+
+
+def failure_row(key: str, kind: str, detail: str) -> tuple[Any, ...]:
+    """What is recorded of a failure."""
+    return key, kind, detail.replace("\0", "\N{REPLACEMENT CHARACTER}"), now_utc()
+
+
 def _prepare(connection: Linked, if_it_fails: contextlib.ExitStack) -> Linked:
     if_it_fails.callback(connection.close)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
+    add_digests(connection)
     return connection
 
 
 def _write_together(connection: sqlite3.Connection, orders: list[_Order]) -> _Written | sqlite3.Error:
     """Commit the orders in one transaction; returns the calls that were settled."""
-    rows: dict[_Kind, list[bytes]] = {}
+    rows: dict[RecordKind, list[bytes]] = {}
     for order in orders:
         rows.setdefault(order.kind, []).append(order.row)
     try:
         with connection:
-            # Kind by kind, in the order of a call's life: its intent and reply may be waiting together.
-            written = {kind: _write_rows(connection, kind, rows[kind]) for kind in _STATEMENTS if kind in rows}
+            ended = write_records(connection, rows)
     except sqlite3.Error as error:
         return error
-    ended = [*written.get("reply", []), *written.get("failure", [])]
     return {key: RecordedCall(call_id, cost_usd) for key, call_id, cost_usd in ended}
-
-
-def _write_rows(connection: sqlite3.Connection, kind: _Kind, rows: list[bytes]) -> list[tuple[Any, ...]]:
-    arrays = (f"[{b','.join(portion).decode()}]" for portion in _portions(rows))
-    return [row for array in arrays for row in connection.execute(_STATEMENTS[kind], (array,))]
-
-
-def _portions(rows: list[bytes]) -> Iterator[list[bytes]]:
-    """The rows in as few portions as the maximum statement size allows."""
-    portion: list[bytes] = []
-    size = 0
-    for row in rows:
-        if portion and size + len(row) > _MOST_BYTES:
-            yield portion
-            portion, size = [], 0
-        portion.append(row)
-        size += len(row)
-    yield portion
 
 
 def _report(orders: list[_Order], written: _Written | sqlite3.Error) -> None:

@@ -2,16 +2,18 @@
 
 import contextlib
 import sqlite3
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 
+from medthink.core.clock import utc_in
 from medthink.core.errors import LedgerError
-from medthink.models.prices import estimate_text_tokens
 from medthink.models.request import Reply, Usage
 from medthink.runs.ledger.lock import is_locked
+from medthink.runs.ledger.schema import CALL_COST, FORMAT, digest_of
 from medthink.workflow.prediction import Prediction
 
 Kind = TypeVar("Kind")
@@ -96,8 +98,6 @@ def unreadable(file: Path, error: sqlite3.Error) -> LedgerError:
     """The error for a query that SQLite could not answer."""
     if getattr(error, "sqlite_errorname", "").startswith(_PASSING):
         return LedgerError(f"{file}: the ledger cannot be read: {error}", remedy=_RIGHTS)
-    if str(error).startswith("no such column"):
-        return LedgerError(f"{file}: the ledger was written by another release: {error}", remedy=_OTHER_RELEASE)
     return damaged(file, error)
 
 
@@ -106,18 +106,21 @@ def damaged(file: Path, why: object) -> LedgerError:
     told = str(why).partition(" with text ")[0]  # after this, SQLite quotes bytes that are not text
     return LedgerError(
         f"{file}: the ledger is damaged: {told}",
-        remedy="restore a copy, or start the run again in another --out",
+        remedy=f"medthink salvage {file.parent} -o NEW keeps what can be read; or restore a copy",
     )
 
 
+def name_cases(cases: Collection[int]) -> str:
+    """Cases by their numbers, the first few of many."""
+    named = ", ".join(map(str, sorted(cases)[:_CASES_NAMED]))
+    more = f" and {len(cases) - _CASES_NAMED:,} more" if len(cases) > _CASES_NAMED else ""
+    return f"{'case' if len(cases) == 1 else 'cases'} {named}{more}"
+
+
+_CASES_NAMED = 10
 LEDGER = "ledger.sqlite"
 CallState = Literal["open", "queued", "done", "failed"]
 
-
-# What a call cost in all sessions; NULL as soon as one of its attempts has no known price.
-CALL_COST = (
-    "(SELECT CASE WHEN count(*) = count(cost_usd) THEN total(cost_usd) END FROM attempts WHERE call_key = calls.key)"
-)
 
 _UNDER_WAY = "SELECT worst_usd FROM calls WHERE state = 'open' ORDER BY started_at, id LIMIT ?"
 
@@ -138,8 +141,15 @@ class Spent(NamedTuple):
         return Spent(None if None in costs else sum(cost or 0.0 for cost in costs), self.uncounted + other.uncounted)
 
 
+class ImageTokenWarnings(NamedTuple):
+    """Among replies with token counts to calls with images, those with too few input tokens to have seen them."""
+
+    replies: int
+    doubtful: int
+
+
 class Totals(NamedTuple):
-    """The totals of a ledger.
+    """The totals of a ledger; `usage_doubts` counts replies with token counts that make no sense.
 
     `calls_made` counts a call that failed and was made again each time; `attempts` were sent. `spent` is what all of
     them cost, `own` leaves out what another run of the same sweep paid. Calls without an outcome count as lost, unless
@@ -151,6 +161,11 @@ class Totals(NamedTuple):
     attempts: int
     spent: Spent
     own: Spent
+    retries: int
+    usage_doubts: int
+    image_warnings: ImageTokenWarnings
+    first_call_at: str | None
+    last_call_at: str | None
 
 
 class FinishedEarlier(NamedTuple):
@@ -169,21 +184,6 @@ class AnsweredCall(NamedTuple):
     reply: Reply
     cost_usd: float | None
     ended_at: str
-
-
-class CallWithImages(NamedTuple):
-    """An answered call that sent images: its texts, how many images, and the input tokens its reply counts."""
-
-    texts: list[str]
-    images: int
-    input_tokens: int
-
-
-class _Sent(msgspec.Struct):
-    """The fields of a request that are sent as they are; a part is its kind and its content."""
-
-    system: str
-    parts: list[list[str]]
 
 
 class FinishedCall(msgspec.Struct, frozen=True):
@@ -221,9 +221,32 @@ def _try_reading(uri: str, path: Path) -> LedgerError | None:
     with contextlib.closing(connect_read_only(uri, path)) as reader:
         try:
             reader.execute("SELECT count(*) FROM (SELECT 1 FROM calls LIMIT 1)").fetchone()
+            refuse_other_format(reader)
         except LedgerError as error:
             return error
     return None
+
+
+def refuse_other_format(reader: LedgerConnection) -> None:
+    """Raise LedgerError for the tables of another release."""
+    if reader.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
+        problem = f"{reader.file}: the ledger was written by another release of MedThink"
+        raise LedgerError(problem, remedy=_OTHER_RELEASE)
+
+
+# What a row's digest is of, as `schema` writes it.
+_CALLS = (
+    "SELECT case_id, digest, key, case_id, kind, request, state, iif(state = 'done', reply, NULL),"
+    " iif(state = 'failed', error_kind, NULL) FROM calls WHERE state IN ('done', 'failed')"
+)
+_PREDICTIONS = "SELECT case_id, digest, case_id, sample, state, body FROM predictions"
+_ATTEMPTS = (
+    "SELECT digest, call_key, number, endpoint, outcome, is_sent, latency_s, usage, cost_usd, is_least FROM attempts"
+)
+_TOTALS = (
+    "SELECT state, count(*), ifnull(sum(has_doubts), 0), count(is_blind), ifnull(sum(is_blind), 0), min(started_at),"
+    " max(ended_at) FROM calls GROUP BY state"
+)
 
 
 class LedgerQueries:
@@ -266,13 +289,50 @@ class LedgerQueries:
 
     def totals(self, *, is_running: bool = False) -> Totals:
         """Calls by state, attempts sent, and money; a process that `is_running` still waits for open calls."""
-        calls = dict(self._reader.execute("SELECT state, count(*) FROM calls GROUP BY state"))
-        made, sent = self._reader.execute(
-            "SELECT ifnull(sum(number <= 1), 0), ifnull(sum(is_sent), 0) FROM attempts"
+        found = self._reader.execute(_TOTALS).fetchall()
+        calls = {row[0]: row[1] for row in found}
+        made, sent, retries = self._reader.execute(
+            "SELECT ifnull(sum(number <= 1), 0), ifnull(sum(is_sent), 0), ifnull(sum(number > 1), 0) FROM attempts"
         ).fetchone()
         lost = Spent(0.0) if is_running else self._under_way()
-        spent, own = self._spent("true") + lost, self._spent("outcome <> 'shared'") + lost
-        return Totals(calls, max(made, sum(calls.values())), sent, spent, own)
+        return Totals(
+            calls=calls,
+            calls_made=max(made, sum(calls.values())),
+            attempts=sent,
+            spent=self._spent("true") + lost,
+            own=self._spent("outcome <> 'shared'") + lost,
+            retries=retries,
+            usage_doubts=sum(row[2] for row in found),
+            image_warnings=ImageTokenWarnings(sum(row[3] for row in found), sum(row[4] for row in found)),
+            first_call_at=min((row[5] for row in found), default=None),
+            last_call_at=max((row[6] for row in found if row[6]), default=None),
+        )
+
+    def is_made(self) -> bool:
+        """Whether the file has its tables already."""
+        return self._reader.execute("SELECT 1 FROM sqlite_master WHERE name = 'calls'").fetchone() is not None
+
+    def changes(self) -> int:
+        """How many rows were written so far: another number, another content."""
+        count: int = self._reader.execute("SELECT changes FROM session").fetchone()[0]
+        return count
+
+    def verify(self, case_id: int | None = None) -> None:
+        """Raise LedgerError, naming the cases, if a row about one case, or any, was altered."""
+        for what, query in (("calls", _CALLS), ("predictions", f"{_PREDICTIONS} WHERE true")):
+            query, values = (query, ()) if case_id is None else (f"{query} AND case_id = ?", (case_id,))
+            found = self._reader.execute(query, values)
+            self._refuse_altered(what, {case for case, digest, *row in found if digest_of(*row) != digest})
+        query, values = _ATTEMPTS, ()
+        if case_id is not None:
+            query, values = f"{query} WHERE call_key IN (SELECT key FROM calls WHERE case_id = ?)", (case_id,)
+        keys = {row[0] for digest, *row in self._reader.execute(query, values) if digest_of(*row) != digest}
+        owner = "SELECT case_id FROM calls WHERE key = ?"
+        self._refuse_altered("attempts", {row[0] for key in keys for row in self._reader.execute(owner, (key,))})
+
+    def _refuse_altered(self, what: str, cases: set[int]) -> None:
+        if cases:
+            raise damaged(self._reader.file, f"{what} of {name_cases(cases)} are not as they were written")
 
     def calls_paid(self) -> int:
         """The calls made for this run, with repeats, without those reused from another."""
@@ -306,7 +366,7 @@ class LedgerQueries:
 
     def places(self) -> int:
         """The concurrency limit of the session that wrote last; 0 if unlimited."""
-        count: int = self._reader.execute("PRAGMA user_version").fetchone()[0]
+        count: int = self._reader.execute("SELECT places FROM session").fetchone()[0]
         return count
 
     def shared_calls(self) -> int:
@@ -325,21 +385,10 @@ class LedgerQueries:
             row[0] for row in self._reader.execute("SELECT DISTINCT case_id FROM calls WHERE state = 'done'")
         )
 
-    def usage_doubts(self) -> int:
-        """How many replies have token counts that make no sense."""
-        doubtful = "SELECT count(*) FROM calls WHERE state = 'done' AND json_array_length(reply, '$.doubts') > 0"
-        count: int = self._reader.execute(doubtful).fetchone()[0]
-        return count
-
     def failed_cases(self) -> frozenset[int]:
         """The cases with a failed call, not counting interruptions at the end of a session."""
         failed = "SELECT DISTINCT case_id FROM calls WHERE state = 'failed' AND error_kind <> 'interrupted'"
         return frozenset(case_id for (case_id,) in self._reader.execute(failed))
-
-    def retries(self) -> int:
-        """How many attempts were not the first of their call."""
-        count: int = self._reader.execute("SELECT count(*) FROM attempts WHERE number > 1").fetchone()[0]
-        return count
 
     def tokens(self) -> Usage:
         """The tokens of all attempts, as far as somebody counted them."""
@@ -350,8 +399,9 @@ class LedgerQueries:
 
     def ends_since(self, moment: float) -> list[float]:
         """The times of calls that ended after a moment, in seconds since 1970."""
-        ended = "SELECT unixepoch(ended_at) FROM calls WHERE unixepoch(ended_at) > ?"
-        return [float(end) for (end,) in self._reader.execute(ended, (moment,))]
+        ended = "SELECT unixepoch(ended_at) FROM calls WHERE state IN ('done', 'failed') AND ended_at > ?"
+        since = utc_in(moment - time.time())
+        return [float(end) for (end,) in self._reader.execute(ended, (since,))]
 
     def failures(self) -> list[tuple[str, str, int]]:
         """Why calls failed, and how many by each kind, the commonest first; the detail is that of one of them."""
@@ -379,23 +429,12 @@ class LedgerQueries:
         lost = [] if is_running else self._reader.execute(_UNDER_WAY, (self.places() or -1,)).fetchall()
         return [cost for (cost,) in (*made, *lost)]
 
-    def calls_with_images(self) -> Iterator[CallWithImages]:
-        """Every answered call that sent images to a server and whose reply counts tokens."""
-        for request, reply in self._reader.execute(
-            """SELECT request, reply FROM calls WHERE state = 'done' AND instr(request, '["image",')"""
-            " AND key IN (SELECT call_key FROM attempts WHERE is_sent)"
-        ):
-            usage = self._reader.decode(reply, FinishedCall).usage
-            sent = self._reader.decode(request, _Sent)
-            texts = [part[1] for part in sent.parts if part[0] == "text"]
-            images = len(sent.parts) - len(texts)
-            if usage is not None and images:
-                yield CallWithImages([sent.system, *texts], images, usage.input)
-
     def predictions(self) -> Iterator[bytes]:
-        """The predictions' JSON texts, ordered by case and sample."""
-        for (body,) in self._reader.execute("SELECT body FROM predictions ORDER BY case_id, sample"):
-            yield self._reader.check(body, str).encode()
+        """The predictions' JSON texts, ordered by case and sample; LedgerError at the first that was altered."""
+        for case, digest, *row in self._reader.execute(f"{_PREDICTIONS} ORDER BY case_id, sample"):
+            if digest_of(*row) != digest:
+                raise damaged(self._reader.file, f"the prediction of case {case} is not as it was written")
+            yield self._reader.check(row[-1], str).encode()
 
     def predictions_as(self, kind: type[Kind]) -> Iterator[Kind]:
         """The same, read as this type."""
@@ -417,36 +456,10 @@ class LedgerQueries:
 
     def reported_models(self) -> tuple[str, ...]:
         """The model names that providers put on their replies."""
-        names = self._reader.execute("SELECT DISTINCT reply ->> 'model' FROM calls WHERE state = 'done' ORDER BY 1")
-        return tuple(name for (name,) in names if name)
+        named = "SELECT DISTINCT model FROM calls WHERE state = 'done' AND model IS NOT NULL ORDER BY 1"
+        return tuple(name for (name,) in self._reader.execute(named))
 
     def ended_at(self, call_ids: Iterable[int]) -> str | None:
-        """When the last of these calls was answered."""
-        ends = [self._reader.execute("SELECT ended_at FROM calls WHERE id = ?", (one,)).fetchone() for one in call_ids]
-        return max((end for (end,) in ends), default=None)
-
-    def span(self) -> tuple[str | None, str | None]:
-        """When the first call began and the last one ended."""
-        first, last = self._reader.execute("SELECT min(started_at), max(ended_at) FROM calls").fetchone()
-        return first, last
-
-
-# The minimum tokens for an image of diagnostic size; most models use hundreds.
-LEAST_IMAGE_TOKENS = 64
-
-
-class ImageTokenWarnings(NamedTuple):
-    """Among replies with token counts to calls with images, those with too few input tokens."""
-
-    replies: int
-    doubtful: int
-
-
-def count_image_warnings(records: LedgerQueries) -> ImageTokenWarnings:
-    """Check every answered call with images."""
-    replies = doubtful = 0
-    for call in records.calls_with_images():
-        replies += 1
-        text_tokens = sum(map(estimate_text_tokens, call.texts))
-        doubtful += call.input_tokens < text_tokens + LEAST_IMAGE_TOKENS * call.images
-    return ImageTokenWarnings(replies, doubtful)
+        """When the last of these calls was answered, as far as they are on record."""
+        query = "SELECT ended_at FROM calls WHERE id = ?"
+        return max((end for one in call_ids for (end,) in self._reader.execute(query, (one,))), default=None)

@@ -17,7 +17,7 @@ from medthink.core.digest import digest_bytes
 from medthink.core.errors import DataError, MedThinkError
 from medthink.runs.ledger.lock import is_locked
 from medthink.runs.manifest import Manifest, read_manifest
-from medthink.runs.run import IndexRow, is_unsettled, read_rows, read_spent, stamp
+from medthink.runs.run import IndexRow, is_settled, read_rows, read_spent, stamp
 from medthink.web.app.benchmarks import BenchmarkCache, LoadedSplit
 from medthink.workflow.tasks import has_letters
 
@@ -48,7 +48,7 @@ class IndexedRun:
         self.manifest: Manifest = read_manifest(path)
         self.rows: tuple[IndexRow, ...] = read_rows(path)
         # Of a run that is under way or was killed, the ledger alone knows what was sent and never came back.
-        self._spent = read_spent(path, is_running=is_running) if is_unsettled(path) else None
+        self._spent = read_spent(path, is_running=is_running) if not is_settled(path, self.manifest) else None
         found = library.find(path, self.manifest)
         self.bench = found if isinstance(found, LoadedSplit) else None
         self.doubt = found if isinstance(found, str) else ""

@@ -166,10 +166,10 @@ def _vote(group: dict[str, Judgement], seat: JudgeConfig, *, size: int) -> Judge
             ballots.setdefault(verdict.id, []).append(verdict)
     results = {unit: kind.vote(given) for unit, given in ballots.items()}
     decided = tuple(result for result in results.values() if result is not None)
-    ties = tuple(unit for unit, result in results.items() if result is None)
-    if not decided:
+    ties = tuple(unit for unit, result in results.items() if result is None or kind.is_tie(result))
+    if len(ties) == len(results):
         return msgspec.structs.replace(
-            blank, why="no_majority", detail="the judges have no majority on any unit", ties=ties
+            blank, why="no_majority", detail="the judges have no majority on any unit", ties=ties, verdicts=decided
         )
     return msgspec.structs.replace(blank, state="ok", tries=len(voting), verdicts=decided, ties=ties)
 

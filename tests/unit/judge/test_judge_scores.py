@@ -1,5 +1,6 @@
 """What judgements add up to, against figures worked out by hand."""
 
+import random
 from pathlib import Path
 
 import msgspec
@@ -28,7 +29,7 @@ from medthink.judge.scores import (
     measure_coverage,
     pairwise_disagreement,
 )
-from medthink.judge.units import UnitSet
+from medthink.judge.units import Unit, UnitSet
 from medthink.stats import mean_interval, rate_interval
 
 SETTING = JudgeSettings(sees=("history",))
@@ -243,7 +244,8 @@ def test_the_panel_votes_unit_by_unit_and_is_unjudged_where_it_is_divided():
 def test_a_tie_is_a_state_of_its_unit_and_takes_nothing_from_the_others():
     wrong = step(1, "contradicted", "reasoning")
     (row,) = panel_judgements([judged(1, wrong, step(2), judge="a/x"), judged(1, step(1), step(2), judge="a/y")])
-    assert (row.state, row.ties, [one.id for one in row.verdicts]) == ("ok", ("u1",), ["u2"])
+    assert (row.state, row.ties, [one.factual for one in row.verdicts]) == ("ok", ("u1",), [None, "supported"])
+    assert score_steps([row], units(1), rights={(1, 0): True}, slices={}).steps == 1
 
 
 def test_a_panel_needs_two_voices_and_a_quorum():
@@ -396,9 +398,46 @@ def test_types_without_a_majority_keep_the_one_named_most():
     assert (row.verdicts[0].factual, row.verdicts[0].error_types) == ("contradicted", ("reasoning",))
 
 
-def test_on_a_scale_the_panel_takes_the_lower_middle_and_it_has_nothing_to_say_of_nothing():
+def draw_votes(chance: random.Random, *, judges: int, shared: float) -> list[Judgement]:
+    """Judges that call 30 % of 400 steps wrong, most of them dangerous; `shared` is how often they think alike."""
+    rows = []
+    for case in range(1, 101):
+        common = [(chance.random() < 0.3, chance.random() < 0.4) for _ in range(4)]
+        for number in range(judges):
+            own = [
+                both if chance.random() < shared else (chance.random() < 0.3, chance.random() < 0.4) for both in common
+            ]
+            steps = [
+                step(k, *(("contradicted", "reasoning") if wrong else ("supported",)), critical=critical)
+                for k, (wrong, critical) in enumerate(own, start=1)
+            ]
+            rows.append(judged(case, *steps, judge=f"a/judge{number}"))
+    return rows
+
+
+@pytest.mark.parametrize("shared", [0.0, 0.7])
+@pytest.mark.parametrize("judges", [2, 3, 4, 5])
+def test_on_a_scale_a_panel_says_what_its_judges_say_on_average(judges, shared):
+    rows = draw_votes(random.Random(judges), judges=judges, shared=shared)
+    cases = {(case, 0): True for case in range(1, 101)}
+    every = [*rows, *panel_judgements(rows)]
+    scored = {
+        config.judge: score_steps(group, units(*range(1, 101)), rights=cases, slices={})
+        for config, group in by_judge_config(every, "steps").items()
+    }
+    panel = scored.pop("panel")
+    for read in (
+        lambda one: one.severe.value,
+        lambda one: one.critical.value,
+        lambda one: one.weights["decisive"].value,
+    ):
+        members = [read(one) for one in scored.values()]
+        assert read(panel) == pytest.approx(sum(members) / len(members), abs=0.01)
+
+
+def test_an_aspect_without_a_majority_is_left_out_and_the_panel_has_nothing_to_say_of_nothing():
     (row,) = panel_judgements([judged(1, step(1, critical=True), judge="a/x"), judged(1, step(1), judge="a/y")])
-    assert (row.verdicts[0].weight, row.verdicts[0].critical) == ("incidental", False)
+    assert (row.verdicts[0].factual, row.verdicts[0].critical) == ("supported", None)
     judges = ("a/x", "a/y")
     rows = [judged(1, step(1), judge=name) for name in judges] + [
         judged(2, judge=one, state="absent") for one in judges
@@ -406,18 +445,23 @@ def test_on_a_scale_the_panel_takes_the_lower_middle_and_it_has_nothing_to_say_o
     assert [row.state for row in panel_judgements(rows)] == ["ok", "absent"]
 
 
-def test_the_panel_on_discussions_is_the_majority_of_labels_and_the_middle_score():
+def test_the_panel_on_discussions_is_the_majority_of_labels_and_the_mean_score():
     def discussed(judge, label, score):
         verdict = SentenceVerdict(id="u1", label=label, reason="so")
         education = (EducationVerdict(id=name, dimension=name, score=score, reason="so") for name in DIMENSIONS)
         return judged(1, verdict, *education, what="discussion", judge=judge)
 
+    def total_of(row):
+        unit = Unit(id="u1", part="background", start=0, end=1, text="t")
+        ((key, one),) = units(1, what="discussion").items()
+        return KINDS["discussion"].score([row], {key: msgspec.structs.replace(one, units=(unit,))}, {}).total.value
+
     three = [discussed("a/x", "correct", 2), discussed("a/y", "incorrect", 0), discussed("a/z", "incorrect", 1)]
     (row,) = panel_judgements(three)
     assert row.verdicts[0].label == "incorrect"
-    assert {one.score for one in row.verdicts[1:]} == {1}
+    assert total_of(row) == pytest.approx(5.0)
     (row,) = panel_judgements([three[0], discussed("a/w", "correct", 1)])
-    assert {one.score for one in row.verdicts[1:]} == {1}, "the lower one of two"
+    assert total_of(row) == pytest.approx(7.5), "the mean of two"
     assert [one.id for one in panel_judgements(three[:2])[0].verdicts] == list(DIMENSIONS), "a score has a middle"
 
 

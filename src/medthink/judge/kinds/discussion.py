@@ -71,11 +71,15 @@ class SentenceVerdict(UnitVerdict, frozen=True, kw_only=True):
 
 
 class EducationVerdict(UnitVerdict, frozen=True, kw_only=True):
-    """How much a discussion teaches in one dimension; `zero` says why a score is 0."""
+    """How much a discussion teaches in one dimension; `zero` says why a score is 0.
+
+    The verdict of a panel has the `ballots` that it was made from: all of them count.
+    """
 
     dimension: Dimension
     score: Score
     zero: Zero | None = None
+    ballots: tuple["EducationVerdict", ...] = ()
 
 
 class DimensionForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -199,10 +203,10 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
         return {"verdicts": verdicts, "education": [_score_by_rule(name, units, rulings) for name in DIMENSIONS]}
 
     def vote(self, ballots: Sequence[SentenceVerdict | EducationVerdict]) -> SentenceVerdict | EducationVerdict | None:
-        """The majority label; for scores, which lie on a scale, the median, the lower of two."""
-        scores = sorted((one for one in ballots if isinstance(one, EducationVerdict)), key=lambda one: one.score)
+        """The majority label; for scores, which lie on a scale, every ballot."""
+        scores = tuple(one for one in ballots if isinstance(one, EducationVerdict))
         if scores:
-            return scores[(len(scores) - 1) // 2]
+            return msgspec.structs.replace(scores[0], ballots=scores)
         sentences = [one for one in ballots if isinstance(one, SentenceVerdict)]
         label = majority_label([one.label for one in sentences])
         return next((one for one in sentences if one.label == label), None)
@@ -242,8 +246,9 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
         parts = {unit.id: unit.part for one in units.values() for unit in one.units}
         given = [(row, one) for row in rows for one in self.given(row)]
         labelled = [(row.case, parts[one.id], one.label) for row, one in given if isinstance(one, SentenceVerdict)]
-        scores = [(row.case, one.dimension, one.score) for row, one in given if isinstance(one, EducationVerdict)]
-        zeros = [(one.dimension, one.zero) for _, one in given if isinstance(one, EducationVerdict) and one.zero]
+        education = [(row, one) for row, given in ((row, self.given(row)) for row in rows) for one in _votes(given)]
+        scores = [(row.case, one.dimension, one.score) for row, one in education]
+        zeros = [(one.dimension, one.zero) for _, one in education if one.zero]
         totals = [(row.case, total) for row in rows if (total := self._total(row)) is not None]
         missing = Counter(part for one in units.values() for part in one.missing)
         return DiscussionScores(
@@ -263,9 +268,10 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
             total=clustered_mean(totals, within=(0, 10)),
         )
 
-    def _total(self, row: Judgement) -> int | None:
-        scores = [one.score for one in self.given(row) if isinstance(one, EducationVerdict)]
-        return sum(scores) if scores else None
+    def _total(self, row: Judgement) -> float | None:
+        """The sum of the dimensions, each the mean of its votes."""
+        votes = _votes(self.given(row))
+        return len(DIMENSIONS) * sum(one.score for one in votes) / len(votes) if votes else None
 
     def tables(self, scores: DiscussionScores) -> tuple[ScoreTable, ...]:
         """How correct the sentences are, and what the whole teaches; the report shows the details as a figure."""
@@ -306,6 +312,12 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
             **{f"{name.replace('_', ' ')} (0–2)": ScoreCell(mean, 2) for name, mean in scores.education.items()},
             "Education value (0–10)": ScoreCell(scores.total, 1),
         }
+
+
+def _votes(verdicts: Iterable[SentenceVerdict | EducationVerdict]) -> list[EducationVerdict]:
+    """The scores of one judge, or those of all judges of a panel."""
+    given = [one for one in verdicts if isinstance(one, EducationVerdict)]
+    return [vote for one in given for vote in one.ballots or (one,)]
 
 
 def education_id(ids: Iterable[str], dimension: str) -> str:

@@ -124,6 +124,10 @@ class JudgeKind(ABC, Generic[Given, Scored]):
     def vote(self, ballots: Sequence[Given]) -> Given | None:
         """What most judges say about one item; None where there is no majority."""
 
+    def is_tie(self, verdict: Given) -> bool:  # noqa: ARG002
+        """Whether a panel has no majority on what matters most, though its other aspects count."""
+        return False
+
     @abstractmethod
     def labels(self, verdict: Given) -> Labels:
         """A verdict as labels by aspect."""

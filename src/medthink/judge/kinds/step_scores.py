@@ -24,16 +24,18 @@ class StepVerdict(UnitVerdict, frozen=True, kw_only=True):
     """Whether a step is true, how much it matters, what is wrong with it and how badly, and on what grounds.
 
     `critical` is decisive or contributory; `weight` is None where only that is known. Types, severity and correction
-    are those of a contradicted step.
+    are those of a contradicted step. The verdict of a panel has the `ballots` that it was made from, and None for
+    `factual` or `critical` where they are tied.
     """
 
-    factual: Support
+    factual: Support | None
     weight: Weight | None = None
-    critical: bool
+    critical: bool | None
     error_types: tuple[ErrorType, ...] = ()
     severity: Severity | None = None
     correction: str = ""
     rests_on: tuple[str, ...]
+    ballots: tuple["StepVerdict", ...] = ()
 
     @property
     def is_error(self) -> bool:
@@ -106,21 +108,24 @@ class StepScores(JudgeConfigScores, frozen=True, kw_only=True):
 
 def score_steps(rows: JudgedRows, common: dict[str, Any], rights: Rights) -> StepScores:
     """The scores of one seat; `common` are the fields that all kinds share."""
-    pairs = [(row.case, step) for row, steps in rows for step in steps]
+    every = [(row.case, step) for row, steps in rows for step in steps]
+    pairs = [(case, step) for case, step in every if step.factual]
     critical = [(case, step) for case, step in pairs if step.critical]
-    graded = [(case, step) for case, step in pairs if step.severity]
+    # On a scale every vote of a panel counts: the lower of two would make it milder than each of its judges.
+    votes = [(case, vote) for case, step in every for vote in step.ballots or (step,)]
+    graded = [(case, vote) for case, vote in votes if vote.severity]
     return StepScores(
         **common,
         steps=len(pairs),
         support={word: clustered_rate((case, step.factual == word) for case, step in pairs) for word in SUPPORTS},
         errors=clustered_rate((case, step.is_error) for case, step in pairs),
-        critical=clustered_rate((case, step.critical) for case, step in pairs),
+        critical=clustered_rate((case, vote.critical) for case, vote in votes if vote.critical is not None),
         critical_errors=clustered_rate((case, step.is_error) for case, step in critical),
         weights={
-            word: clustered_rate((c, step.weight == word) for c, step in pairs if step.weight) for word in WEIGHTS
+            word: clustered_rate((case, vote.weight == word) for case, vote in votes if vote.weight) for word in WEIGHTS
         },
-        severities={word: clustered_rate((c, step.severity == word) for c, step in graded) for word in SEVERITIES},
-        severe=clustered_rate((case, step.is_severe) for case, step in pairs if step.severity or not step.is_error),
+        severities={word: clustered_rate((c, vote.severity == word) for c, vote in graded) for word in SEVERITIES},
+        severe=clustered_rate((case, vote.is_severe) for case, vote in votes if vote.severity or not vote.is_error),
         profile=_profile(pairs),
         untyped=sum(step.is_error and not step.error_types for _, step in pairs),
         sound_if_right=_soundness(rows, rights, wanted=True),
@@ -236,7 +241,7 @@ def _soundness(rows: JudgedRows, rights: Rights, *, wanted: bool) -> Soundness:
         """The share of rationales that no step spoils."""
         found = []
         for row, steps in judged:
-            is_spoiled = any(map(spoils, steps))
+            is_spoiled = any(spoils(step) for step in steps if step.factual)
             # If no other step spoils it, a tied step leaves it open whether the rationale is sound.
             if is_spoiled or not row.ties:
                 found.append((row.case, bool(steps) and not is_spoiled))
@@ -245,9 +250,9 @@ def _soundness(rows: JudgedRows, rights: Rights, *, wanted: bool) -> Soundness:
     return Soundness(
         every_step=rate(lambda step: step.factual != "supported"),
         no_wrong_step=rate(lambda step: step.is_error),
-        no_wrong_critical_step=rate(lambda step: step.is_error and step.critical),
+        no_wrong_critical_step=rate(lambda step: step.is_error and bool(step.critical)),
         unverifiable=clustered_rate(
-            (row.case, step.factual == "unverifiable") for row, steps in judged for step in steps
+            (row.case, step.factual == "unverifiable") for row, steps in judged for step in steps if step.factual
         ),
     )
 

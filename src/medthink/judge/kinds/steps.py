@@ -167,31 +167,30 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
         ]
         return {"verdicts": verdicts}
 
-    def vote(self, ballots: Sequence[StepVerdict]) -> StepVerdict | None:
-        """The majority on factual; the rest by those who agree on it, with the lower median for scales."""
+    def vote(self, ballots: Sequence[StepVerdict]) -> StepVerdict:
+        """The majority on factual and on critical, the types of those who agree on it, and every ballot."""
         factual = majority_label([ballot.factual for ballot in ballots])
-        if factual is None:
-            return None
-        agreeing = [ballot for ballot in ballots if ballot.factual == factual]
-        severities = sorted((one.severity for one in agreeing if one.severity), key=SEVERITIES.index)
-        weights = sorted((one.weight for one in ballots if one.weight), key=WEIGHTS.index, reverse=True)
+        agreeing = [ballot for ballot in ballots if ballot.factual == factual] or ballots
         return StepVerdict(
             id=ballots[0].id,
             factual=factual,
-            weight=_lower_middle(weights),
-            critical=2 * sum(ballot.critical for ballot in ballots) > len(ballots),
-            error_types=_vote_types(agreeing),
-            severity=_lower_middle(severities),
-            correction=agreeing[0].correction,
+            critical=majority_label([ballot.critical for ballot in ballots]),
+            error_types=_vote_types(agreeing) if factual else (),
+            correction=agreeing[0].correction if factual else "",
             reason=agreeing[0].reason,
             rests_on=agreeing[0].rests_on,
+            ballots=tuple(ballots),
         )
+
+    def is_tie(self, verdict: StepVerdict) -> bool:
+        """Whether there is no majority on what is true."""
+        return verdict.factual is None
 
     def labels(self, verdict: StepVerdict) -> Labels:
         """Every aspect a verdict covers."""
         plain: dict[str, Label | None] = {
             "support": verdict.factual,
-            "factual": verdict.factual == "supported",
+            "factual": verdict.factual and verdict.factual == "supported",
             "critical": verdict.critical,
             "weight": verdict.weight,
         }
@@ -263,10 +262,6 @@ def _read_weight(row: Mapping[str, str]) -> tuple[Weight | None, bool | None]:
     if critical is not None and critical != (weight in CRITICAL):
         raise kind.ContradictoryCells(f"{weight}, but critical: {row['critical'].strip()}")
     return weight, weight in CRITICAL
-
-
-def _lower_middle(words: Sequence[Word]) -> Word | None:
-    return words[(len(words) - 1) // 2] if words else None
 
 
 def _severity_labels(severity: Severity | None) -> dict[str, Label | None]:

@@ -1,6 +1,6 @@
 """How often the statements about runs hold, by simulation: the long form of the coverage tests.
 
-    python bench/bench_coverage.py [family] [gain] [normalised] [sequence] [powered] [memory] [shortcuts] [--repeats N]
+    python bench/bench_coverage.py [PART…] [--repeats N]
 
 Simulated answers: Bernoulli(logistic(skill − difficulty (sd 1.5) + family × case effect (sd 1))). Every line states
 what should hold and how often it did; the Monte-Carlo error of a 5 % rate is 1.0 points at 500 repeats.
@@ -19,12 +19,17 @@ from medthink.stats import (
     Estimate,
     MeanSequence,
     SignSequence,
+    cohen_kappa,
+    confusion,
     gain_over_rivals,
+    gwet_ac,
     holm,
     minimum_detectable_difference,
     powered_rate,
     rank_runs,
+    rater_agreement,
 )
+from medthink.stats.bootstrap import LEAST_CLUSTERS
 from medthink.stats.comparisons.gain import ratio_ends
 from medthink.stats.intervals import student_quantile
 from medthink.stats.memorisation import labels_recalled, order_favoured, order_gained, places_recalled
@@ -280,11 +285,39 @@ def make_case(rng: np.random.Generator, number: int, lexicon: list[str], diagnos
     return Case(number, f"Case number {number}", "own", Question(" ".join(history), (), options), reference, 0, {})
 
 
+def raters(rng: np.random.Generator, repeats: int) -> None:
+    """Two raters of six units a case that agree better in some cases: how often an interval holds the truth."""
+    first, second, _ = two_raters(rng, 200_000)
+    table = confusion(first, second, categories=(0, 1))
+    truth = {"kappa": cohen_kappa(table), "ac1": gwet_ac(table)}
+    for cases in (2, 3, 5, LEAST_CLUSTERS, 10, 20):
+        held, shown = dict.fromkeys(truth, 0), dict.fromkeys(truth, 0)
+        for _ in range(repeats):
+            first, second, clusters = two_raters(rng, cases)
+            found = rater_agreement(first, second, rng=rng, clusters=clusters, categories=(0, 1), resamples=500)
+            for name, value in truth.items():
+                one = getattr(found, name)
+                if isinstance(one, Estimate):
+                    shown[name] += 1
+                    held[name] += one.low <= value <= one.high
+        said = (f"{name} {held[name] / shown[name]:.1%}" if shown[name] else f"{name} none" for name in truth)
+        print(f"two raters, {cases} cases: intervals that hold the truth: {', '.join(said)}")
+
+
+def two_raters(rng: np.random.Generator, cases: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The labels of two raters, and the case of each: agreement and prevalence differ between cases."""
+    agreement, prevalence = rng.beta(6, 2, size=(cases, 1)), rng.beta(2, 2, size=(cases, 1))
+    first = (rng.random((cases, 6)) < prevalence).astype(int)
+    second = np.where(rng.random((cases, 6)) < agreement, first, 1 - first)
+    return first.ravel(), second.ravel(), np.repeat(np.arange(cases), 6)
+
+
 def main() -> None:
     """Run the parts that are named, or all."""
     words = sys.argv[1:]
     repeats = int(words[words.index("--repeats") + 1]) if "--repeats" in words else 500
-    parts = {part.__name__: part for part in (family, gain, normalised, sequence, powered, memory, shortcuts)}
+    every = (family, gain, normalised, sequence, powered, memory, shortcuts, raters)
+    parts = {part.__name__: part for part in every}
     for name, part in parts.items():
         if name in words or not set(words) & set(parts):
             part(np.random.default_rng(1), repeats)

@@ -15,6 +15,8 @@ from medthink.stats.intervals import student_quantile
 
 # With more undefined resamples than this, the rest no longer represents the whole.
 MAX_UNDEFINED_SHARE = 0.05
+# With fewer clusters a 95 % interval of κ or AC1 holds the truth in 55 to 92 % of samples (docs/statistics.md).
+LEAST_CLUSTERS = 8
 
 # Draw counts are made in blocks of about this many numbers, to stay in cache and bound memory.
 _BLOCK_NUMBERS = 1 << 18
@@ -48,6 +50,8 @@ def expanded_tail(level: float, groups: int) -> float:
 
 def replicate_interval(value: float, replicates: Floats, *, n: int, groups: int, level: float, method: str) -> Measured:
     """The expanded percentile interval of the replicates (NaN: undefined in that resample) around `value`."""
+    if groups < LEAST_CLUSTERS:
+        return Undefined(reason=f"an interval needs {LEAST_CLUSTERS} clusters, not {groups}", n=n, value=value)
     defined = replicates[~np.isnan(replicates)]
     missing = len(replicates) - len(defined)
     if missing > MAX_UNDEFINED_SHARE * len(replicates):
@@ -90,8 +94,6 @@ class ClusterReplicates:
         value = batch(self.total)
         if np.isnan(value):
             return Undefined(reason=undefined if self.n else "no rows", n=self.n)
-        if self.groups < 2:
-            return Undefined(reason="one cluster shows no spread", n=self.n, value=float(value))
         method = "percentile bootstrap over clusters" if self.groups < self.n else "percentile bootstrap"
         return replicate_interval(
             float(value), batch(self.sums), n=self.n, groups=self.groups, level=self.level, method=method
@@ -118,7 +120,7 @@ def bootstrap_mean(
     totals = cluster_totals(rows[:, None], clusters)
     groups, value = len(totals.sizes), float(totals.sums.sum() / len(rows))
     if groups < 2:
-        return Undefined(reason="one cluster shows no spread", n=len(rows), value=value)
+        return Undefined(reason=f"an interval needs {LEAST_CLUSTERS} clusters, not {groups}", n=len(rows), value=value)
     sums = resample_totals(np.column_stack(totals), resamples=resamples, rng=rng)
     method = "percentile bootstrap over clusters" if groups < len(rows) else "percentile bootstrap"
     return replicate_interval(value, sums[:, 0] / sums[:, 1], n=len(rows), groups=groups, level=level, method=method)

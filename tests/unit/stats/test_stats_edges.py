@@ -148,6 +148,18 @@ def test_constant_raters_have_no_kappa_rather_than_a_zero(rng):
     assert isinstance(result.percent, Estimate)
 
 
+@pytest.mark.parametrize(("cases", "has_interval"), [(2, False), (3, False), (7, False), (8, True)])
+def test_a_handful_of_cases_gives_a_value_without_a_bootstrap_interval(cases, has_interval, rng):
+    labels = np.tile([True, False, True, False, True, False], cases)
+    other = labels.copy()
+    other[::5] = ~other[::5]
+    found = rater_agreement(labels, other, clusters=np.repeat(np.arange(cases), 6), rng=rng)
+    for one in (found.kappa, found.ac1, found.alpha, found.mcc):
+        assert one.value is not None and isinstance(one, Estimate) == has_interval
+        if not has_interval:
+            assert one.reason == f"an interval needs 8 clusters, not {cases}"
+
+
 def test_kappa_that_is_mostly_undefined_when_resampled_has_no_interval(rng):
     a = ["no"] * 30
     b = ["no"] * 29 + ["yes"]

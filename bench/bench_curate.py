@@ -40,7 +40,7 @@ from medthink.phantoms.raw_cases import make_raw_row, write_raw
 from medthink.stats.intervals import wilson
 
 SAMPLE = Path(__file__).parents[2] / "shared/data/eurorad_sample.csv"
-STAGES = "[aliases]\n[options]\n[leaks]\nidentifiers = false\n[balance]\n[split]\ntest = 0.2\n"
+STAGES = "[aliases]\n[options]\n[leaks]\nidentifiers = false\n[balance]\n[split]\ntest_share = 0.2\n"
 # Each plain, with another name, and with its diagnosis at three sizes.
 OCR_PICTURES, OCR_SIZES, LEAST_CONTRAST = 25, (10, 14, 20), 80
 LABELS = "[icd]\n[timeline]\n[modality]\n[discussion]\n"
@@ -77,7 +77,7 @@ def measure_sample() -> None:
         print("  the sample of real cases is not here")
         return
     with tempfile.TemporaryDirectory() as folder:
-        work = run_plan(Path(folder), f'source = "{SAMPLE}"\nmapping = "map.toml"\nfewest_images = 0\nlicence = "x"\n')
+        work = run_plan(Path(folder), f'source = "{SAMPLE}"\nmapping = "map.toml"\nmin_images = 0\nlicence = "x"\n')
         logs = {name: list(read_decisions(work.decision_file(name))) for name in ("ingest", "options", "leaks")}
         dealt = list(read_drafts(work.case_file("balance")))
         final = list(read_drafts(work.case_file("split")))
@@ -312,8 +312,8 @@ def measure_guessers() -> None:
         raw = Path(folder) / "raw"
         write_raw(raw, cases=1200, seed=5, faults=False, paint=False)
         before = [one for one in map(as_case, csv.DictReader(io.StringIO((raw / "cases.csv").read_text()))) if one]
-        ingest = 'source = "raw/cases.csv"\nfewest_images = 0\n'
-        stages = STAGES.replace("[split]", "[textonly]\nsolved_by = 1\nrepeats = 1\n[split]")
+        ingest = 'source = "raw/cases.csv"\nmin_images = 0\n'
+        stages = STAGES.replace("[split]", "[textonly]\nmin_solved = 1\nrepeats = 1\n[split]")
         work = run_plan(Path(folder), ingest, stages)
         built = [one.case for one in read_drafts(work.case_file("split"))]
     print(f"       {len(before)} raw lists cut to five at random, {len(built)} cases built")
@@ -430,7 +430,7 @@ def one_size(cases: int) -> None:
             return lambda: None
 
         plan = Path(folder) / "plan.toml"
-        text = f'work = "work"\n[ingest]\nsource = "cases.csv"\nfewest_images = 0\n{STAGES}{LABELS}'
+        text = f'work = "work"\n[ingest]\nsource = "cases.csv"\nmin_images = 0\n{STAGES}{LABELS}'
         plan.write_text(text, encoding="utf-8")
         began = time.process_time()
         build(read_plan(plan), watch)

@@ -25,11 +25,11 @@ source = "raw.jsonl"
 [options]
 [leaks]
 [balance]
-rank_cap = 1.0
+max_rank_share = 1.0
 [modality]
 siblings = false
 [split]
-rank_cap = 1.0
+max_rank_share = 1.0
 test = 0.5
 [export]
 """

@@ -12,6 +12,19 @@ from msgspec import to_builtins
 from rich.progress import BarColumn, Progress, TextColumn
 
 from medthink.cli.command import LazyGroup
+from medthink.cli.flags import (
+    PATH,
+    SENDING,
+    ListOption,
+    base_url_flag,
+    condition_flag,
+    count_flag,
+    json_flag,
+    model_flag,
+    out_folder,
+    repeats_flag,
+    seed_flag,
+)
 from medthink.cli.output import console, print_json, print_line, print_table
 from medthink.core.errors import DataError, PartlyFailed, UsageError
 from medthink.core.numbers import as_percent
@@ -68,8 +81,8 @@ def curate() -> None:
 
 
 @click.command("build")
-@click.argument("plan", metavar="PLAN.toml", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.argument("plan", metavar="PLAN.toml", type=PATH)
+@json_flag
 def curate_build(plan: Path, as_json: bool) -> None:
     """Build a benchmark from raw cases, as PLAN.toml says.
 
@@ -114,13 +127,11 @@ def curate_build(plan: Path, as_json: bool) -> None:
 
 
 @click.command("review")
-@click.argument("work", metavar="WORK", type=click.Path(path_type=Path))
-@click.option(
-    "--sample", type=click.IntRange(0), default=20, show_default=True, help="Decisions of each stage to check."
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed that selects the decisions.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def curate_review(work: Path, sample: int, seed: int, as_json: bool) -> None:
+@click.argument("work", metavar="WORK", type=PATH)
+@count_flag("decisions of each stage to check", type=click.IntRange(0), default=20, show_default=True)
+@seed_flag
+@json_flag
+def curate_review(work: Path, count: int, seed: int, as_json: bool) -> None:
     """Write the review sheet of a work folder, and report the results of completed checks.
 
     WORK/review.csv lists every undecided case (fill in `ruling`: in or out, and `value` where one is proposed) and a
@@ -128,7 +139,7 @@ def curate_review(work: Path, sample: int, seed: int, as_json: bool) -> None:
     them.
 
     \b
-    Example: medthink curate review work/ --sample 50
+    Example: medthink curate review work/ --count 50
     """
     from medthink.curate.decision import read_decisions
     from medthink.curate.plan import WorkFolder
@@ -140,7 +151,7 @@ def curate_review(work: Path, sample: int, seed: int, as_json: bool) -> None:
         raise UsageError(f"{work} holds no build", remedy="run medthink curate build PLAN.toml first")
     rulings = read_rulings(work)
     logs = {name: read_decisions(folder.decision_file(name)) for name, one in summaries.items() if one.counts.seen}
-    sheet = write_review(work, logs, sample=sample, seed=seed)
+    sheet = write_review(work, logs, sample=count, seed=seed)
     if as_json:
         told = {"waiting": sheet.waiting, "errors": to_builtins(rulings.errors()), "sheet": str(folder.review)}
         print_json(told | {"odd": [one._asdict() for one in sheet.odd]})
@@ -161,12 +172,12 @@ def stage_command(name: str) -> click.Command:
     kind = stage_type(name)
     settings = [_flag(field) for field in msgspec.structs.fields(kind.settings_type)]
     cases: list[click.Parameter] = (
-        [click.Argument(["cases"], metavar="CASES", type=click.Path(path_type=Path))] if kind.takes_cases else []
-    )
+        [click.Argument(["cases"], metavar="CASES", type=PATH)] if kind.takes_cases else []
+    )  # fmt: skip
     common: list[click.Parameter] = [
-        click.Option(["--work"], required=True, metavar="WORK", type=click.Path(path_type=Path), help=_WORK),
-        click.Option(["--seed"], type=int, default=0, show_default=True, help="Seed for everything random."),
-        click.Option(["--json", "as_json"], is_flag=True, help="Print JSON."),
+        click.Option(["--work"], required=True, metavar="WORK", type=PATH, help=_WORK),
+        seed_flag.option("seed"),
+        json_flag.option("as_json"),
     ]
 
     def run_stage(work: Path, seed: int, as_json: bool, cases: Path | None = None, **fields: Any) -> None:
@@ -200,7 +211,9 @@ def _carry_out(name: str, cases: Path | None, *, work: Path, seed: int, as_json:
     from medthink.curate.review import read_rulings
     from medthink.curate.stage import STAGES, read_stage_settings
 
-    settings = read_stage_settings(name, {key: value for key, value in fields.items() if value not in (None, ())})
+    given = {key: value for key, value in fields.items() if value not in (None, ())}
+    plain = {key: str(value) if isinstance(value, Path) else value for key, value in given.items()}
+    settings = read_stage_settings(name, plain)
     folder = WorkFolder(work)
     stage = open_stage(name, settings, work=folder, source=cases, plan_folder=Path(), seed=seed)
     before = folder.read_summaries()
@@ -221,24 +234,39 @@ def _carry_out(name: str, cases: Path | None, *, work: Path, seed: int, as_json:
         )
 
 
+# The settings that are flags of `medthink run` too.
+_SHARED = {
+    **SENDING,
+    "base_url": base_url_flag,
+    "model": model_flag,
+    "repeats": repeats_flag,
+    "out": out_folder.but(required=False),
+    **{name: condition_flag(name) for name in ("effort", "temperature", "max_tokens")},
+}
+
+
 def _flag(field: msgspec.structs.FieldInfo) -> click.Option:
     """A setting as a flag."""
-    kind, help_ = _kind_of(field.type)
-    flag = f"--{field.name.replace('_', '-')}"
     default = None if field.default in (msgspec.NODEFAULT, "", ()) else field.default
-    if kind is bool:
-        return click.Option(
-            [flag + (f"/--no-{flag[2:]}" if default else "")], is_flag=True, default=default, help=help_
-        )
+    kind, help_ = _kind_of(field.type)
     is_list = get_origin(kind) is tuple
-    if is_list:
-        kind = get_args(kind)[0]
+    if (shared := _SHARED.get(field.name)) is not None:
+        shared = shared if default is None else shared.but(default=default)
+        return (shared.but(cls=ListOption) if is_list else shared).option(field.name)
+    names = [f"--{field.name.replace('_', '-')}"]
+    names += [one.replace("licence", "license") for one in names if "licence" in one]
+    if kind is bool:
+        said = f"{help_}  [default: {'yes' if default else 'no'}]"
+        return click.Option([f"{one}/--no-{one[2:]}" for one in names], default=default, help=said)
+    kind = get_args(kind)[0] if is_list else kind
     choice = click.Choice(get_args(kind)) if get_origin(kind) is Literal else None
-    shown = default is not None
-    return click.Option(
-        [flag], type=choice or kind, default=default, required=field.default is msgspec.NODEFAULT, multiple=is_list,
-        show_default=shown, metavar=None if choice else {str: "TEXT", int: "N", float: "X"}.get(kind), help=help_,
+    return (ListOption if is_list else click.Option)(
+        names, type=choice or kind, default=default, required=field.default is msgspec.NODEFAULT,
+        show_default=default is not None, metavar=None if choice else _METAVARS.get(kind), help=help_,
     )  # fmt: skip
+
+
+_METAVARS = {str: "TEXT", int: "N", float: "X"}
 
 
 def _kind_of(annotation: Any) -> tuple[Any, str]:

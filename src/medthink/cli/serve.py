@@ -211,6 +211,7 @@ def view(places: tuple[Path, ...], data: Path | None, port: int | None, browser:
     Example: medthink view runs/
     """
     from medthink.core.errors import UsageError
+    from medthink.runs.manifest import find_runs
 
     try:
         from medthink.web.app.security import loopback_hosts
@@ -219,6 +220,7 @@ def view(places: tuple[Path, ...], data: Path | None, port: int | None, browser:
     except ModuleNotFoundError as error:
         raise UsageError(f"{error.name} is not installed", remedy="pip install 'medthink[web]'") from None
 
+    places = tuple(place for place in places if find_runs([place]))
     missing = [place for place in places if not place.is_dir()]
     if missing:
         raise UsageError(f"{missing[0]} is not a folder", remedy="give a run's folder, or a folder with runs in it")

@@ -226,18 +226,13 @@ async def _open_ask(stage: Stage[Any], work: WorkFolder) -> AsyncIterator[StageM
     if not isinstance(settings, ModelSettings) or not settings.model:
         yield None
         return
-    from medthink.models.limits import RateLimits
-    from medthink.models.transport import Transport
-
-    terms, transport = (
-        settings.terms(stage.context.plan_folder),
-        Transport(pace=RateLimits(concurrency=settings.concurrency)),
-    )
+    terms, transport = settings.terms(stage.context.plan_folder), settings.transport()
     example, spools = settings.example_request(), work.path / FOLDER
     answerer = open_stage_answerer(settings.model, terms, transport)
     try:
         refuse_unfit(answerer, example, max_usd=terms.max_usd)
-        await answerer.check()
+        if terms.preflight:
+            await answerer.check()
         with closing(Ledger(work.ledger, places=answerer.concurrency)) as ledger:
             opened = open_calls(
                 [answerer],

@@ -127,7 +127,7 @@ def _settings(stages: Sequence[StageSummary]) -> str:
 
 
 # Paths and addresses are private to whoever built it.
-HIDDEN = frozenset(("source", "mapping", "images", "base_url", "book", "runs", "out", "table"))
+HIDDEN = frozenset(("source", "mapping", "image_dir", "base_url", "alias_file", "distractor_runs", "out", "table"))
 
 
 def _said(settings: Mapping[str, object]) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -17,6 +17,9 @@ from medthink.models.request import EXAMPLE_SCHEMA, Effort, Request, TextPart
 from medthink.runs.manifest import CallTerms
 from medthink.workflow.forms import RULES
 
+if TYPE_CHECKING:
+    from medthink.models.transport import Transport
+
 Drafts = Callable[[], Iterator[Draft]]
 NotNegative = Annotated[float, Meta(ge=0)]
 AtLeastOne = Annotated[int, Meta(ge=1)]
@@ -27,28 +30,22 @@ class StageSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """The stage's settings in a plan; the command's flags are the same fields, with the descriptions as help."""
 
 
-class ModelSettings(StageSettings, frozen=True, kw_only=True):
-    """The settings of a stage that can ask a model."""
+class CallSettings(StageSettings, frozen=True, kw_only=True):
+    """Where models are asked, how fast, at what price and up to which limit: what `medthink run` takes too."""
 
-    model: Annotated[
-        str, Meta(description="The model to ask, as in medthink run; without one, only rules are used.")
-    ] = ""
     base_url: Annotated[tuple[str, ...], Meta(description="Address of the model's server; may be repeated.")] = ()
-    effort: Annotated[Effort | None, Meta(description="Reasoning effort of the model.")] = None
-    temperature: Annotated[NotNegative | None, Meta(description="Sampling temperature.")] = None
-    max_tokens: Annotated[AtLeastOne | None, Meta(description="Maximum tokens per reply.")] = None
-    max_calls: Annotated[WholeNumber | None, Meta(description="Stop after this many calls.")] = None
-    max_usd: Annotated[NotNegative | None, Meta(description="Stop before the cost exceeds this.")] = None
     concurrency: Annotated[int, Meta(description="Concurrent calls.", ge=1)] = 16
+    rpm: Annotated[AtLeastOne | None, Meta(description="Requests per minute.")] = None
+    tpm: Annotated[AtLeastOne | None, Meta(description="Tokens per minute.")] = None
+    timeout: Annotated[float, Meta(description="Seconds to wait for one reply.", ge=1)] = 600.0
+    max_wait: Annotated[float, Meta(description="Seconds to wait for a server that is down.", ge=0)] = 600.0
+    batch: Annotated[bool, Meta(description="Use the provider's batch API.")] = False
+    wait: Annotated[bool, Meta(description="Wait for the batches.")] = True
+    cancel_batches: Annotated[bool, Meta(description="First cancel the batches of earlier sessions.")] = False
+    preflight: Annotated[bool, Meta(description="Check server, model and key before the first call.")] = True
+    max_usd: Annotated[NotNegative | None, Meta(description="Stop before the cost exceeds this.")] = None
+    max_calls: Annotated[WholeNumber | None, Meta(description="Stop after this many calls.")] = None
     prices: Annotated[str, Meta(description="Your own prices (TOML).")] = ""
-    batch: Annotated[bool, Meta(description="Use the provider's batch API: half the price, up to a day per step.")] = (
-        False
-    )
-
-    @property
-    def has_model(self) -> bool:
-        """Whether a model is asked that knows more than the stage's own rules, which `baseline/rules` repeats."""
-        return self.model not in ("", RULES)
 
     def terms(self, folder: Path) -> CallTerms:
         """The terms of its calls; the file of prices is named from this folder."""
@@ -57,8 +54,37 @@ class ModelSettings(StageSettings, frozen=True, kw_only=True):
             prices=folder / self.prices if self.prices else None,
             max_usd=self.max_usd,
             max_calls=self.max_calls,
+            preflight=self.preflight,
             batch=self.batch,
+            wait=self.wait,
+            cancel_batches=self.cancel_batches,
         )
+
+    def transport(self) -> "Transport":
+        """The transport of its calls."""
+        from medthink.models.limits import Backoff, RateLimits
+        from medthink.models.transport import Transport
+
+        pace = RateLimits(
+            concurrency=self.concurrency, requests_per_minute=self.rpm, tokens_per_minute=self.tpm
+        )  # fmt: skip
+        return Transport(pace=pace, backoff=Backoff(patience_s=self.max_wait), timeout_s=self.timeout)
+
+
+class ModelSettings(CallSettings, frozen=True, kw_only=True):
+    """The settings of a stage that can ask a model."""
+
+    model: Annotated[
+        str, Meta(description="The model to ask, as in medthink run; without one, only rules are used.")
+    ] = ""
+    effort: Annotated[Effort | None, Meta(description="Reasoning effort of the model.")] = None
+    temperature: Annotated[NotNegative | None, Meta(description="Sampling temperature.")] = None
+    max_tokens: Annotated[AtLeastOne | None, Meta(description="Maximum tokens per reply.")] = None
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a model is asked that knows more than the stage's own rules, which `baseline/rules` repeats."""
+        return self.model not in ("", RULES)
 
     def example_request(self) -> Request:
         """An almost empty request with these settings, to see whether the provider accepts them."""
@@ -189,11 +215,16 @@ def stage_type(name: str) -> type[Stage[Any]]:
     return found
 
 
+def _spell(key: str) -> str:
+    """A setting's name as its struct spells it."""
+    return key.replace("-", "_").replace("license", "licence")
+
+
 def read_stage_settings(name: str, fields: dict[str, Any]) -> StageSettings:
     """The settings of a stage from plain fields, or UsageError naming the one that is wrong."""
     kind = stage_type(name).settings_type
     known = kind.__struct_fields__
-    plain = {key.replace("-", "_"): value for key, value in fields.items()}
+    plain = {_spell(key): value for key, value in fields.items()}
     if strange := [key for key in plain if key not in known]:
         remedy = suggest(strange[0], known, f"settings of {name}: {', '.join(known) or 'none'}")
         raise UsageError(f"{name}: unknown setting {strange[0]!r}", remedy=remedy)

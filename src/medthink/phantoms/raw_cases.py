@@ -43,7 +43,7 @@ source = "cases.csv"
 [balance]
 
 [textonly]
-solved_by = 1
+min_solved = 1
 repeats = 2
 
 [icd]

@@ -1,7 +1,7 @@
 """`run.json`: what a run was asked to do, and its progress."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -122,6 +122,22 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def digest(self) -> str:
         """The digest of the identity."""
         return digest_value(self.identity())
+
+
+def find_runs(places: Iterable[Path]) -> tuple[Path, ...]:
+    """The runs and files named: a sweep or a folder of runs stands for its runs, by name.
+
+    Files that a sweep keeps beside its runs are passed over, so that `sweep/*` names its runs.
+    """
+    return tuple(run for place in places for run in _runs_at(place))
+
+
+def _runs_at(place: Path) -> list[Path]:
+    if not place.is_dir():
+        return [] if (place.parent / "sweep.json").is_file() and place.suffix in (".json", ".svg") else [place]
+    if (place / "run.json").is_file():
+        return [place]
+    return sorted(path.parent for path in place.glob("*/run.json")) or [place]
 
 
 def read_manifest(run: Path) -> Manifest:

@@ -151,7 +151,7 @@ WHOLE = """work = "work"
 review_sample = 2
 [ingest]
 source = "raw.csv"
-fewest_images = 0
+min_images = 0
 needs_licence = false
 [toy]
 """

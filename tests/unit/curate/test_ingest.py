@@ -44,7 +44,7 @@ def _write(path: Path) -> None:
 @pytest.mark.parametrize("name", ["raw.csv", "raw.jsonl", "raw.json", "raw.xlsx"])
 def test_every_form_of_table_gives_the_same_cases(tmp_path, name):
     _write(tmp_path / name)
-    trial = try_stage("ingest", tmp_path, None, source=name, fewest_images=0, licence="CC0", origin="a clinic")
+    trial = try_stage("ingest", tmp_path, None, source=name, min_images=0, licence="CC0", origin="a clinic")
     assert sorted(trial.kept) == [7, 9]
     first = trial.kept[7]
     assert (first.case.question.history, first.gold) == ("Pain.", "Lipoma")
@@ -56,7 +56,7 @@ def test_every_form_of_table_gives_the_same_cases(tmp_path, name):
 
 def test_ids_that_are_no_numbers_are_kept_beside_numbers_of_our_own(tmp_path):
     _csv(tmp_path / "raw.csv", [row | {"id": f"CXR-{row['id']}"} for row in ROWS])
-    trial = try_stage("ingest", tmp_path, None, source="raw.csv", fewest_images=0)
+    trial = try_stage("ingest", tmp_path, None, source="raw.csv", min_images=0)
     assert {number: one.notes.source_id for number, one in trial.kept.items()} == {1: "CXR-7", 2: "CXR-9"}
 
 
@@ -76,20 +76,20 @@ def test_captions_without_images_are_no_images(tmp_path):
 
 def test_a_history_of_two_patients_waits_for_a_person(tmp_path):
     _csv(tmp_path / "raw.csv", [ROWS[0] | {"clinical_history": "Patient 1: pain. Patient 2: fever."}])
-    trial = try_stage("ingest", tmp_path, None, source="raw.csv", fewest_images=0)
+    trial = try_stage("ingest", tmp_path, None, source="raw.csv", min_images=0)
     assert trial.decisions[7].reason == "several-patients"
 
 
 def test_a_case_without_a_licence_waits_until_a_person_names_one(tmp_path):
     _csv(tmp_path / "raw.csv", ROWS)
-    trial = try_stage("ingest", tmp_path, None, source="raw.csv", fewest_images=0, needs_licence=True)
+    trial = try_stage("ingest", tmp_path, None, source="raw.csv", min_images=0, needs_licence=True)
     assert {one.reason for one in trial.decisions.values()} == {"no-licence"}
     rule(trial, case=7, value="CC BY 4.0")
     rule(trial, case=9)
-    again = try_stage("ingest", tmp_path, None, source="raw.csv", fewest_images=0, needs_licence=True)
+    again = try_stage("ingest", tmp_path, None, source="raw.csv", min_images=0, needs_licence=True)
     assert {number: one.notes.licence for number, one in again.kept.items()} == {7: "CC BY 4.0"}
     assert again.decisions[9].odd == "no licence is named"
-    let_in = try_stage("ingest", tmp_path / "b", None, source=str(tmp_path / "raw.csv"), fewest_images=0)
+    let_in = try_stage("ingest", tmp_path / "b", None, source=str(tmp_path / "raw.csv"), min_images=0)
     assert let_in.stage.not_covered() == ("licences: cases without one were accepted",)
 
 
@@ -97,7 +97,7 @@ def test_a_mapping_names_columns_and_headings(tmp_path):
     _csv(tmp_path / "raw.csv", [{"nr": "3", "dx": "Lipoma", "text": "History: pain. Findings: a mass."}])
     mapping = '[columns]\nid = "nr"\ndiagnosis = "dx"\n[headings.text]\nhistory = "History:"\nfindings = "Findings:"\n'
     (tmp_path / "map.toml").write_text(mapping, encoding="utf-8")
-    kept = try_stage("ingest", tmp_path, None, source="raw.csv", mapping="map.toml", fewest_images=0).kept[3]
+    kept = try_stage("ingest", tmp_path, None, source="raw.csv", mapping="map.toml", min_images=0).kept[3]
     assert (kept.case.question.history, kept.case.reference.findings) == ("pain.", "a mass.")
 
 
@@ -127,7 +127,7 @@ def test_a_cut_off_row_ends_the_reading_with_its_number(tmp_path):
 def test_a_table_saved_by_a_german_spreadsheet_is_read(tmp_path, encoding, before):
     lines = ['id;clinical_history;final_diagnosis;"a, b"', '7;"Müdigkeit; 1,5 kg";Lipom;', ";;;"]
     (tmp_path / "raw.csv").write_bytes((before + "\r\n".join(lines) + "\r\n").encode(encoding))
-    (kept,) = try_stage("ingest", tmp_path, None, source="raw.csv", fewest_images=0, licence="CC0").kept.values()
+    (kept,) = try_stage("ingest", tmp_path, None, source="raw.csv", min_images=0, licence="CC0").kept.values()
     assert (kept.case.id, kept.case.question.history, kept.gold) == (7, "Müdigkeit; 1,5 kg", "Lipom")
 
 
@@ -212,7 +212,7 @@ def test_the_folder_named_like_a_case_holds_its_images(tmp_path):
     for number in range(3):
         _picture(number).save(tmp_path / f"7/{number}.png")
     _csv(tmp_path / "raw.csv", [ROWS[0]])
-    trial = try_stage("ingest", tmp_path, None, source="raw.csv", most_images=2)
+    trial = try_stage("ingest", tmp_path, None, source="raw.csv", max_images=2)
     assert [one["origin"] for one in trial.kept[7].notes.marks["ingest"]["images"]] == ["7/0.png", "7/2.png"]
 
 
@@ -235,7 +235,7 @@ def test_an_empty_name_is_no_image_and_never_every_picture(tmp_path, row):
     (tmp_path / "7").mkdir()
     _picture(9).save(tmp_path / "own.png")
     (tmp_path / "raw.jsonl").write_text(json.dumps(ROWS[0] | row) + "\n", encoding="utf-8")
-    trial = try_stage("ingest", tmp_path, None, source="raw.jsonl", fewest_images=0)
+    trial = try_stage("ingest", tmp_path, None, source="raw.jsonl", min_images=0)
     (kept,) = trial.kept.values()
     origins = [one["origin"] for one in kept.notes.marks.get("ingest", {}).get("images", [])]
     assert origins == (["own.png"] if "own.png" in json.dumps(row) else [])

@@ -109,7 +109,7 @@ class TestStage:
         assert trial.kept == {} and trial.decisions[1].proposal == "CT"
         assert trial.decisions[1].reason == trial.decisions[2].reason == "modality-unknown"
         assert "image slots 3" in trial.decisions[1].detail and trial.stage.not_covered()
-        alone = try_stage("modality", tmp_path / "b", [make(3, "Axial CT.", "A nodule.")], siblings=False)
+        alone = try_stage("modality", tmp_path / "b", [make(3, "Axial CT.", "A nodule.")], infer_from_case=False)
         assert alone.end.counts.undecided == 1
 
     def test_a_case_without_images_passes_untouched(self, tmp_path):
@@ -154,7 +154,7 @@ class TestStage:
 
         one = make(1, "An MRI.", "A nodule.", "A cyst.")
         with JudgeServer(answer) as server:
-            settings = {"model": "server/m", "base_url": (server.url,), "siblings": False}
+            settings = {"model": "server/m", "base_url": (server.url,), "infer_from_case": False}
             rule(try_stage("modality", tmp_path, [one], **settings), value="3=Ultrasound")
             again = try_stage("modality", tmp_path, [one], **settings)
         assert modalities(again.kept[1]) == ["MRI", "CT", "Ultrasound"]

@@ -97,7 +97,7 @@ def test_wrong_answers_of_models_are_kept_as_hard_distractors(tmp_path):
     marks = {"ingest": {"picks": ["teratomas", "Lipoma", "Teratoma", "Hibernoma"]}}
     made = try_stage("options", tmp_path, [draft(1, diagnosis="Lipoma", differential=LIST, marks=marks)])
     assert made.kept[1].notes.marks["options"]["hard"] == {"Teratoma": 1, "Hibernoma": 1}
-    dealt = try_stage("balance", tmp_path / "b", list(made.kept.values()), hard=2)
+    dealt = try_stage("balance", tmp_path / "b", list(made.kept.values()), hard_distractors=2)
     assert {"Teratoma", "Hibernoma"} <= set(dealt.kept[1].case.question.options.values())
 
 
@@ -110,7 +110,7 @@ def test_wrong_answers_of_runs_are_kept_as_hard_distractors(tmp_path):
         draft(case.id, diagnosis=case.reference.answer_text, differential=", ".join(case.question.options.values()))
         for case in cases.values()
     ]
-    made = try_stage("options", tmp_path, given, runs=("a", "b"))
+    made = try_stage("options", tmp_path, given, distractor_runs=("a", "b"))
     answered = [
         (one.case, cases[one.case].question.options[one.prediction])
         for one in chain(*(one.predictions() for one in runs))
@@ -123,7 +123,7 @@ def test_wrong_answers_of_runs_are_kept_as_hard_distractors(tmp_path):
     }
     assert wrong and found == dict(wrong)
     with pytest.raises(DataError, match="no-such-run"):
-        try_stage("options", tmp_path / "other", given, runs=("no-such-run",))
+        try_stage("options", tmp_path / "other", given, distractor_runs=("no-such-run",))
 
 
 def test_a_ruling_takes_the_item_that_was_chosen(tmp_path):
@@ -185,7 +185,7 @@ def test_aliases_are_made_once_and_only_the_verified_stay(tmp_path):
 
 def test_a_book_of_names_is_read(tmp_path):
     (tmp_path / "book.toml").write_text('"lipomas" = ["Fettgeschwulst"]\n', encoding="utf-8")
-    trial = try_stage("aliases", tmp_path, [draft(1, diagnosis="Lipoma")], book="book.toml")
+    trial = try_stage("aliases", tmp_path, [draft(1, diagnosis="Lipoma")], alias_file="book.toml")
     assert trial.kept[1].notes.aliases == {"Lipoma": ("Fettgeschwulst",)}
 
 
@@ -198,7 +198,7 @@ def _lists(count):
 
 
 def test_ranks_keep_to_the_cap_and_letters_differ_by_one_at_most(tmp_path):
-    trial = try_stage("balance", tmp_path, list(_lists(203)), rank_cap=0.23)
+    trial = try_stage("balance", tmp_path, list(_lists(203)), max_rank_share=0.23)
     kept = list(trial.kept.values())
     ranks, letters = Counter(map(answer_length_rank, kept)), Counter(one.case.reference.answer for one in kept)
     assert max(ranks.values()) <= 0.23 * len(kept) + 1 and len(kept) >= 100
@@ -206,7 +206,7 @@ def test_ranks_keep_to_the_cap_and_letters_differ_by_one_at_most(tmp_path):
     for one in kept:
         options = one.case.question.options
         assert list(options) == list("ABCDE") and options[one.case.reference.answer] == one.case.reference.answer_text
-    again = try_stage("balance", tmp_path / "again", list(_lists(203)), rank_cap=0.23)
+    again = try_stage("balance", tmp_path / "again", list(_lists(203)), max_rank_share=0.23)
     assert [one.row() for one in again.kept.values()] == [one.row() for one in kept]
 
 

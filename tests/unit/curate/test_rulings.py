@@ -75,7 +75,7 @@ def test_an_image_that_does_not_open_cannot_be_let_in(tmp_path: Path):
 PLAN = """work = "work"
 [ingest]
 source = "raw.csv"
-fewest_images = 0
+min_images = 0
 [leaks]
 identifiers = false
 """
@@ -100,7 +100,7 @@ def test_answers_given_while_a_build_runs_are_kept(plan: Path):
         assert answer_row(work, second.question, Answer(ruling="in", value="CC BY 4.0"), who="cora")
         return lambda: None
 
-    plan.write_text(PLAN.replace("fewest_images = 0", "fewest_images = 0\norigin = 'a clinic'"), encoding="utf-8")
+    plan.write_text(PLAN.replace("min_images = 0", "min_images = 0\norigin = 'a clinic'"), encoding="utf-8")
     build(read_plan(plan), during)
     assert [(one.row.question, one.who) for one in read_journal(work)] == [
         (first.question, "the sheet"),

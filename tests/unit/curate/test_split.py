@@ -64,7 +64,7 @@ def _case(number, **fields):
 
 
 def test_every_split_has_its_share_of_every_label_and_letters_are_even(tmp_path):
-    trial = try_stage("split", tmp_path, [_case(n) for n in range(1, 201)], test=0.25, validation=0.1)
+    trial = try_stage("split", tmp_path, [_case(n) for n in range(1, 201)], test_share=0.25, validation_share=0.1)
     kept = list(trial.kept.values())
     sizes = Counter(one.notes.split for one in kept)
     assert abs(sizes["test"] - 50) <= 2 and abs(sizes["validation"] - 20) <= 2 and len(kept) == 200
@@ -77,7 +77,7 @@ def test_every_split_has_its_share_of_every_label_and_letters_are_even(tmp_path)
         assert max(ranks.values()) - min(ranks[x] for x in range(5)) <= 4
     letters = Counter(one.case.reference.answer for one in kept)
     assert max(letters.values()) - min(letters.values()) <= 1
-    again = try_stage("split", tmp_path / "b", [_case(n) for n in range(1, 201)], test=0.25, validation=0.1)
+    again = try_stage("split", tmp_path / "b", [_case(n) for n in range(1, 201)], test_share=0.25, validation_share=0.1)
     assert {n: one.notes.split for n, one in again.kept.items()} == {one.id: one.notes.split for one in kept}
 
 
@@ -89,7 +89,7 @@ def test_near_duplicates_stay_together(tmp_path):
         for one in cases
     ]
     cases = [one.with_notes(group="family") if one.id in (31, 35) else one for one in cases]
-    kept = try_stage("split", tmp_path, cases, test=0.5, rank_cap=1.0).kept
+    kept = try_stage("split", tmp_path, cases, test_share=0.5, max_rank_share=1.0).kept
     for one, other in [*copies.items(), (31, 35)]:
         assert kept[one].notes.split == kept[other].notes.split
         assert kept[one].notes.group == kept[other].notes.group == f"like case {min(one, other)}"
@@ -98,7 +98,7 @@ def test_near_duplicates_stay_together(tmp_path):
 
 def test_ranks_that_later_stages_tilted_are_levelled_again(tmp_path):
     cases = [_case(n) for n in range(1, 101) if n % 5 or n < 60]
-    trial = try_stage("split", tmp_path, cases, rank_cap=0.21)
+    trial = try_stage("split", tmp_path, cases, max_rank_share=0.21)
     ranks = Counter(map(answer_length_rank, trial.kept.values()))
     assert max(ranks.values()) <= 0.21 * len(trial.kept) + 1
     assert trial.end.counts.reasons["out"].keys() == {"length-rank"}
@@ -106,7 +106,7 @@ def test_ranks_that_later_stages_tilted_are_levelled_again(tmp_path):
 
 def test_shares_beyond_the_whole_are_refused(tmp_path):
     with pytest.raises(UsageError, match="add up to more than 1"):
-        try_stage("split", tmp_path, [_case(1)], test=0.8, validation=0.5)
+        try_stage("split", tmp_path, [_case(1)], test_share=0.8, validation_share=0.5)
 
 
 def test_texts_that_share_most_sequences_are_found_and_others_are_not():

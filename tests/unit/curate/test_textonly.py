@@ -49,7 +49,7 @@ def _solves(numbers):
 
 def test_a_case_goes_when_as_many_probes_solve_it_as_the_rule_says(tmp_path):
     with ChatServer(_solves({1, 2, 3})) as first, ChatServer(_solves({2, 3, 4})) as second:
-        everyone = try_stage("textonly", tmp_path, _cases(10), guessers=[], models=["server/a"], base_url=[first.url])
+        everyone = try_stage("textonly", tmp_path, _cases(10), guessers=[], model=["server/a"], base_url=[first.url])
         assert sorted(one for one, said in everyone.decisions.items() if said.verdict == "out") == [1, 2, 3]
         assert everyone.decisions[1].reason == "solved-without-looking"
         assert all("image_url" not in json.dumps(body) for body in first.bodies)
@@ -58,7 +58,7 @@ def test_a_case_goes_when_as_many_probes_solve_it_as_the_rule_says(tmp_path):
             tmp_path / "b",
             _cases(10),
             guessers=[],
-            models=["server/b"],
+            model=["server/b"],
             base_url=[second.url],
             views=["options"],
         )
@@ -73,7 +73,7 @@ def test_a_case_goes_when_as_many_probes_solve_it_as_the_rule_says(tmp_path):
 def test_a_failed_call_leaves_exactly_its_case_open_and_a_second_run_settles_it(tmp_path):
     with ChatServer(_solves({1, 2})) as server:
         server.fails = lambda body: _number(json.dumps(body, ensure_ascii=False)) in (2, 5)
-        asked = {"guessers": [], "models": ["server/a"], "base_url": [server.url], "concurrency": 1}
+        asked = {"guessers": [], "model": ["server/a"], "base_url": [server.url], "concurrency": 1}
         first = try_stage("textonly", tmp_path, _cases(10), **asked)
         assert sorted(one for one, said in first.decisions.items() if said.verdict == "undecided") == [2, 5]
         assert first.end.counts.unfinished == 2
@@ -86,7 +86,7 @@ def test_a_failed_call_leaves_exactly_its_case_open_and_a_second_run_settles_it(
 
 def test_more_cases_do_not_have_the_old_ones_asked_again(tmp_path):
     with ChatServer(_solves({1})) as server:
-        asked = {"guessers": [], "models": ["server/a"], "base_url": [server.url]}
+        asked = {"guessers": [], "model": ["server/a"], "base_url": [server.url]}
         try_stage("textonly", tmp_path, _cases(10), **asked)
         before = len(server.bodies)
         try_stage("textonly", tmp_path, _cases(12), **asked)
@@ -119,6 +119,6 @@ def test_views_hide_what_they_say():
 
 
 def test_the_prompts_of_its_probes_decide_whether_it_runs_again(tmp_path):
-    asking = try_stage("textonly", tmp_path, _cases(4), guessers=[], models=["baseline/random"]).stage
+    asking = try_stage("textonly", tmp_path, _cases(4), guessers=[], model=["baseline/random"]).stage
     assert asking.prompts().keys() == {"question"} and asking.prompts()["question"]["answer"]
     assert try_stage("textonly", tmp_path / "b", _cases(4), guessers=[]).stage.prompts() is None

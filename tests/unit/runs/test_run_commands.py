@@ -107,7 +107,7 @@ def test_a_dry_run_counts_what_failed_as_left(benchmark, tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("words", "missing"),
-    [([], "DATA, --model, --out"), (["bench"], "--model, --out"), (["bench", "--dry-run"], "--model")],
+    [([], "DATA, --model"), (["bench"], "--model"), (["bench", "--dry-run"], "--model")],
 )
 def test_all_that_is_missing_is_named_at_once(capsys, words, missing):
     assert run_command(["run", *words]) == 2

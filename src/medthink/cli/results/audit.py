@@ -220,9 +220,10 @@ def audit_shortcuts(data: Path, runs: tuple[Path, ...], split: str, as_json: boo
     """
     from medthink.audit.benchmark import audit_benchmark
     from medthink.cases.benchmark import Benchmark
+    from medthink.runs.manifest import find_runs
 
     benchmark = Benchmark.open(data)
-    scored = _score(runs, data, split)
+    scored = _score(find_runs(runs), data, split)
     with progress() as bar:
         task = bar.add_task("auditing", total=6)
         found = audit_benchmark(

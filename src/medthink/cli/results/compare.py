@@ -41,17 +41,20 @@ def compare(
 ) -> None:
     """Compare RUNS (run folders or submission files) on the same cases, and say which differences are significant.
 
-    Runs of different benchmarks, cases or kinds are refused, naming what differs.
+    A sweep or a folder of runs stands for its runs. Runs of different benchmarks, cases or kinds are refused, naming
+    what differs.
 
     \b
     Example: medthink compare runs/all-images runs/no-images
     Example: medthink compare runs/ours theirs.jsonl --data bench/
-    Example: medthink compare runs/* --by-case
+    Example: medthink compare runs/ --by-case
     Example: medthink compare runs/a runs/b --sequential
     """
+    from medthink.runs.manifest import find_runs
     from medthink.scoring.compare import compare_paths
     from medthink.scoring.tables import pairs_table, partial_note, ranking_note, ranking_table, with_short_names
 
+    runs = find_runs(runs)
     if sequential:
         _watch(runs, data, split, as_json=as_json)
         return

@@ -28,16 +28,18 @@ if TYPE_CHECKING:
 def report(runs: tuple[Path, ...], out: Path, as_json: bool, **options: "Unpack[ReportOptions]") -> None:
     """Write one self-contained page about RUNs (runs or submission files): summary, figures, cases, how it was made.
 
-    The page opens from disk and loads nothing from elsewhere; it contains no JavaScript unless --interactive is given.
-    Runs on other cases or with expert cues are shown in separate groups.
+    A sweep or a folder of runs stands for its runs. The page opens from disk and loads nothing from elsewhere; it
+    contains no JavaScript unless --interactive is given. Runs on other cases or with expert cues are shown in separate
+    groups.
 
     \b
-    Example: medthink report runs/* -o report.html --figure overview.pdf
+    Example: medthink report runs/ -o report.html --figure overview.pdf
     Example: medthink report runs/mine theirs.jsonl --data bench/ -o report.html
     """
     from medthink.report.page import write_report
+    from medthink.runs.manifest import find_runs
 
-    write_report(runs, out, **options)
+    write_report(find_runs(runs), out, **options)
     written = {"page": out} | {name: options[name] for name in ("figure", "csv", "markdown", "latex")}
     if as_json:
         print_json({name: str(path) for name, path in written.items() if path is not None})

@@ -42,12 +42,14 @@ if TYPE_CHECKING:
 def score(runs: tuple[Path, ...], data: Path | None, split: str, slices: bool, as_json: bool, **radcliq: Any) -> None:
     """Score RUNS (folders of `medthink run`, or .jsonl files in the submission format) against the references.
 
-    No model is called, and the same run gives the same bytes. A run's scores are stored in its scores.json.
+    A sweep or a folder of runs stands for its runs. No model is called, and the same run gives the same bytes. A run's
+    scores are stored in its scores.json.
 
     \b
     Example: medthink score runs/retrieval --slices
     Example: medthink score predictions.jsonl --data bench/
     """
+    from medthink.runs.manifest import find_runs
     from medthink.scoring.radcliq import RadCliQOptions
     from medthink.scoring.scores import to_plain
 
@@ -55,6 +57,7 @@ def score(runs: tuple[Path, ...], data: Path | None, split: str, slices: bool, a
     options = RadCliQOptions(**radcliq)
     wanted = options if is_wanted or options != RadCliQOptions() else None
     spread = read_cluster(cluster, needs="--radcliq", is_wanted=wanted is not None)
+    runs = find_runs(runs)
     with progress() as bar:
         wanted = wanted and replace(wanted, progress=_telling(bar), spread=spread)
         scored = [_score(path, data, split, wanted) for path in runs]

@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ from medthink.cli.results.compare import open_rule, show_stopping
 from medthink.core.errors import DataError, OutsideError, PartlyFailed, UsageError, did_you_mean, suggest
 from medthink.core.jsonio import read_toml
 from medthink.core.numbers import count_of
+from medthink.workflow.condition import FIELDS
 from medthink.workflow.tasks import task_names
 
 if TYPE_CHECKING:
@@ -175,12 +177,12 @@ _GARBAGE_THRESHOLD = 20_000
 def run(data: Path | None, as_json: bool, dry_run: bool, show_prompts: bool, **flags: Any) -> None:
     """Run a model over the cases of DATA, keeping every call on disk.
 
-    Run the same command again to continue after an interruption: nothing that was answered is asked again. A run can
-    also be described in a TOML file whose fields are the flags; flags on the command line override it. Every run stores
-    its own as plan.toml.
+    Without --out, the run's folder is runs/MODEL_TASK_CONDITION. Run the same command again to continue after an
+    interruption: nothing that was answered is asked again. A run can also be described in a TOML file whose fields are
+    the flags; flags on the command line override it. Every run stores its own as plan.toml.
 
     \b
-    Example: medthink run bench/ --model baseline/retrieval --task twi --out runs/retrieval
+    Example: medthink run bench/ --model baseline/retrieval --task twi
     Example: medthink run bench/ --model server/qwen --base-url http://localhost:8000/v1 --out runs/qwen
     Example: medthink run plan.toml --max-usd 20
     """
@@ -193,7 +195,7 @@ def run(data: Path | None, as_json: bool, dry_run: bool, show_prompts: bool, **f
         raise UsageError("a batch cannot be stopped halfway", remedy="leave out --batch or --stop-when")
     shards = read_shards(flags, goal=goal)
     transport = read_transport(flags)
-    spec = read_spec(data, flags, needs_out=not (dry_run or show_prompts))
+    spec = read_spec(data, flags)
     _question_model(spec)
     if show_prompts:
         display.show_prompts(spec)
@@ -279,16 +281,54 @@ def _known(session: "RunSession", rule: "StopWhenKnown") -> "SequentialStatement
     )
 
 
-def read_spec(data: Path | None, flags: dict[str, Any], *, needs_out: bool) -> "RunSpec":
-    """The run that the flags describe; removes what it uses from them."""
+RUNS = Path("runs")
+_UNFIT = re.compile(r"[^A-Za-z0-9.]+")
+_LONGEST_WORD = 60
+# Lists that belong to one run; the first is where it is asked, which is no part of its name.
+LISTS = ("base_url", "cases")
+_SELECTING = ("split", "limit", "cases", "shard")
+
+
+def name_run(fields: Fields) -> str:
+    """`MODEL_TASK_CONDITION`: the model, the task, and every other field that is given, except server addresses."""
+    said = {key: value for key, value in fields.items() if key not in ("model", "task", "base_url")}
+    words = [fields.get("model", ""), fields.get("task", "")]
+    words += [f"{key}-{_spell(value)}"[:_LONGEST_WORD] for key, value in said.items()]
+    return "_".join(slug(str(word)) for word in words if word)
+
+
+def _spell(value: Any) -> str:
+    return "-".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def slug(text: str) -> str:
+    """The text as the name of a folder."""
+    return _UNFIT.sub("-", text).strip("-.") or "run"
+
+
+def _given(context: click.Context) -> Fields:
+    """The flags of the selection and the condition that were given, by a plan or on the command line."""
+    known = flags_of(context.command)
+    wanted = [*_SELECTING, *(field.parameter for field in FIELDS)]
+    sources = {name: context.get_parameter_source(known[name].name or "") for name in wanted}
+    return {
+        name: context.params[known[name].name or ""]
+        for name, source in sources.items()
+        if source is not click.core.ParameterSource.DEFAULT
+    }
+
+
+def read_spec(data: Path | None, flags: dict[str, Any]) -> "RunSpec":
+    """The run that the flags describe, in a folder named after it if none is given; takes what it uses from them."""
     from medthink.runs.manifest import RunSpec
     from medthink.runs.selection import Selection, parse_shard
 
     model, out = flags.pop("model"), flags.pop("out")
-    needed = {"DATA": data, "--model": model} | ({"--out": out} if needs_out else {})
-    if missing := [name for name, value in needed.items() if value is None]:
+    if missing := [name for name, value in {"DATA": data, "--model": model}.items() if value is None]:
         raise UsageError(f"missing: {', '.join(missing)}", remedy="medthink run --help shows an example")
     assert data is not None
+    context = click.get_current_context()
+    out = out or RUNS / name_run({"model": model, "task": flags["task"], **_given(context)})
     task, shard, cases = flags.pop("task"), flags.pop("shard"), flags.pop("cases")
     selection = Selection(
         split=flags.pop("split"),
@@ -296,7 +336,7 @@ def read_spec(data: Path | None, flags: dict[str, Any], *, needs_out: bool) -> "
         cases=tuple(sorted(set(cases))) or None,
         shard=None if shard is None else parse_shard(shard),
     )
-    plan = None if out is None else write_plan(click.get_current_context(), out)
+    plan = write_plan(context, out)
     rehash, terms = flags.pop("rehash"), read_terms(flags)
     condition = read_condition(task, flags)
     return RunSpec(

@@ -1,6 +1,5 @@
 """`medthink sweep`: many runs over one benchmark as one unit that can be stopped and continued."""
 
-import re
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
@@ -12,7 +11,7 @@ from msgspec import to_builtins
 from medthink.cli.command import HELP_FLAGS
 from medthink.cli.flags import dry_run_flag, json_flag, max_calls_flag, max_usd_flag, read_transport
 from medthink.cli.output import console, print_json, print_line, print_table
-from medthink.cli.run.run import Fields, check_fields, flags_of, read_spec
+from medthink.cli.run.run import LISTS, Fields, check_fields, flags_of, name_run, read_spec, slug
 from medthink.cli.run.run import run as run_command
 from medthink.core.errors import DataError, MedThinkError, OutsideError, PartlyFailed, UsageError, suggest
 from medthink.core.jsonio import read_toml
@@ -216,9 +215,6 @@ def _counted(made: "list[DryRun]") -> tuple[str, str, str, str]:
 _BLOCKS = ("models", "conditions", "runs")
 # Flags of the sweep as a whole, not of its runs.
 _OF_THE_SWEEP = ("data", "out", "max_usd", "max_calls")
-# Lists that belong to one run.
-_LISTS = ("base_url", "cases")
-_UNFIT = re.compile(r"[^A-Za-z0-9.]+")
 
 
 def read_sweep_plan(file: Path) -> "SweepSpec":
@@ -257,7 +253,7 @@ def _read_blocks(value: Any, name: str, file: Path) -> list[Fields]:
 
 def _spread(block: Fields) -> Iterator[Fields]:
     """The block once for every combination of the values in its lists."""
-    choices = [value if isinstance(value, list) and name not in _LISTS else [value] for name, value in block.items()]
+    choices = [value if isinstance(value, list) and name not in LISTS else [value] for name, value in block.items()]
     for values in product(*choices):
         yield dict(zip(block, values, strict=True))
 
@@ -277,24 +273,15 @@ def _name_runs(planned: Iterator[Fields], file: Path) -> Iterator[tuple[str, Fie
     seen: set[str] = set()
     for fields in planned:
         rest = dict(fields)
-        name = _slug(str(rest.pop("name"))) if "name" in rest else _name(rest)
+        name = (
+            slug(str(rest.pop("name"))) if "name" in rest else name_run({k: v for k, v in rest.items() if k != "cases"})
+        )
         if name in seen:
             raise DataError(f"two runs are named {name}", file=file, remedy='distinguish them with name = "…"')
         seen.add(name)
         yield name, rest
     if not seen:
         raise DataError("no run is planned", file=file, field="models", remedy="add a block [[models]] or [[runs]]")
-
-
-def _name(fields: Fields) -> str:
-    """Named after the model and the other values of the blocks, except server addresses."""
-    said = {key: value for key, value in fields.items() if key not in ("model", "task", *_LISTS)}
-    words = [fields.get("model", ""), fields.get("task", ""), *(f"{key}-{value}" for key, value in said.items())]
-    return "_".join(_slug(str(word)) for word in words if word)
-
-
-def _slug(text: str) -> str:
-    return _UNFIT.sub("-", text).strip("-.") or "run"
 
 
 def _read_run(name: str, fields: Fields, data: Path, out: Path, file: Path) -> "SweepRun":
@@ -313,7 +300,7 @@ def _read_run(name: str, fields: Fields, data: Path, out: Path, file: Path) -> "
         with context.scope(cleanup=False):
             flags = {key: value for key, value in context.params.items() if key not in _NOT_OF_A_RUN}
             transport = read_transport(flags)
-            return SweepRun(name=name, spec=read_spec(data, flags, needs_out=True), transport=transport)
+            return SweepRun(name=name, spec=read_spec(data, flags), transport=transport)
     except (click.UsageError, UsageError) as error:
         problem = error.message if isinstance(error, click.UsageError) else error.problem
         remedy = getattr(error, "remedy", "") or "medthink run -h says what it takes"

@@ -28,8 +28,10 @@ _RELATIONS = ("same", "broader", "narrower", "different", "unsure")
 class AliasSettings(ModelSettings, frozen=True, kw_only=True):
     """Which names to collect, and from where."""
 
-    of: Annotated[Literal["gold", "all"], Meta(description="Names of the right diagnosis, or of all options.")] = "all"
-    book: Annotated[str, Meta(description="A file of known names (TOML: diagnosis = [names]).")] = ""
+    names_of: Annotated[
+        Literal["gold", "all"], Meta(description="Names of the right diagnosis, or of all options.")
+    ] = "all"
+    alias_file: Annotated[str, Meta(description="A file of known names (TOML: diagnosis = [names]).")] = ""
 
 
 class AliasForm(ReplyForm, frozen=True, forbid_unknown_fields=True):
@@ -68,7 +70,7 @@ class AliasStage(Stage[AliasSettings]):
     async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:  # noqa: ARG002
         """The draft with the names of its diagnoses."""
         options = split_differential(draft.notes.differential, draft.gold) or list(draft.case.question.options.values())
-        wanted = [draft.gold] if self.settings.of == "gold" else distinct_names([draft.gold, *options])
+        wanted = [draft.gold] if self.settings.names_of == "gold" else distinct_names([draft.gold, *options])
         found = {}
         for name in wanted:
             others = [other for other in options if name_key(other) != name_key(name)]
@@ -96,12 +98,12 @@ class AliasStage(Stage[AliasSettings]):
 
     def inputs(self) -> Any:
         """The current file of known names."""
-        return digest_file(self.context.path(self.settings.book)) if self.settings.book else ""
+        return digest_file(self.context.path(self.settings.alias_file)) if self.settings.alias_file else ""
 
     def _read_book(self) -> dict[str, tuple[str, ...]]:
-        if not self.settings.book:
+        if not self.settings.alias_file:
             return {}
-        path = self.context.path(self.settings.book)
+        path = self.context.path(self.settings.alias_file)
         book = read_toml(path, remedy='write "diagnosis" = ["name", "name"]')
         for name, names in book.items():
             if not isinstance(names, list) or not all(isinstance(one, str) for one in names):

@@ -152,11 +152,11 @@ _PRICED = (0.20, 0.21, 0.23, 0.26, 0.30, 1.0)
 class BalanceSettings(StageSettings, frozen=True, kw_only=True):
     """How far the options are balanced, and at what cost in cases."""
 
-    rank_cap: Annotated[
+    max_rank_share: Annotated[
         float, Meta(description="Maximum share of cases for one length rank of the right option.", gt=0, le=1)
     ] = 0.23
     shorten: Annotated[bool, Meta(description="Remove brackets and trailing clauses from all options alike.")] = True
-    hard: Annotated[
+    hard_distractors: Annotated[
         int, Meta(description="How many hard distractors to keep: those that models chose most often.", ge=0, le=4)
     ] = 1
 
@@ -180,7 +180,7 @@ class BalanceStage(Stage[BalanceSettings]):
         contenders = [_contender(draft.id, self._pool(draft)) for draft in drafts()]
         able = [one for one in contenders if one.reachable]
         self._ranks = assign_ranks(able)
-        self._dropped = cases_over_cap(able, self._ranks, self.settings.rank_cap)
+        self._dropped = cases_over_cap(able, self._ranks, self.settings.max_rank_share)
         kept = [one.case for one in able if one.case not in self._dropped]
         self._letters = assign_letters(kept, self.context.seed)
         self._before = Counter(self._ranks.values())
@@ -194,7 +194,7 @@ class BalanceStage(Stage[BalanceSettings]):
         rank = self._ranks[draft.id]
         if draft.id in self._dropped:
             detail = f"too many right options would rank {rank + 1} by length"
-            return drop_case("length-rank", by=f"rule rank_cap {self.settings.rank_cap:g}", detail=detail)
+            return drop_case("length-rank", by=f"rule max_rank_share {self.settings.max_rank_share:g}", detail=detail)
         chance = Random(seed_from("choice", self.context.seed, draft.id))
         chosen = choose_distractors(pool.gold, pool.distractors, pool.hard, rank=rank, chance=chance)
         letter = self._letters[draft.id]
@@ -206,7 +206,7 @@ class BalanceStage(Stage[BalanceSettings]):
         """The options to choose from, shortened if requested."""
         gold, stated = stated_options(draft)
         counts = draft.notes.marks.get("options", {}).get("hard", {})
-        hardest = sorted(counts, key=lambda one: (-counts[one], one))[: self.settings.hard]
+        hardest = sorted(counts, key=lambda one: (-counts[one], one))[: self.settings.hard_distractors]
         right, others = shorten_options(gold, stated) if self.settings.shorten else (gold, stated)
         renamed = dict(zip(stated, others, strict=True))
         return Pool(right, others, [renamed[one] for one in hardest if one in renamed])

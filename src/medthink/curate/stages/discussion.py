@@ -154,7 +154,7 @@ def is_heading(line: str) -> bool:
 class DiscussionSettings(ModelSettings, frozen=True, kw_only=True):
     """How much may be removed before a person must check."""
 
-    most_removed: Annotated[
+    max_removed: Annotated[
         float,
         Meta(description="Maximum share of a discussion's sentences that may be removed automatically.", ge=0, le=1),
     ] = 0.5
@@ -204,7 +204,7 @@ class DiscussionStage(Stage[DiscussionSettings]):
         share = len(removed) / max(1, len(read.sentences))
         pruned = _prune(read, removed)
         detail = _told(read, removed)
-        if share > self.settings.most_removed:
+        if share > self.settings.max_removed:
             detail = f"{as_percent(share, 0)} of the sentences would be removed; {detail}"
             question = hold_case("much-removed", by=by, detail=detail, proposal=_PRUNE, evidence=quotes)
             if rulings.value_of(question, _read_choice) == _KEEP:

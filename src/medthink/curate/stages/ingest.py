@@ -39,10 +39,12 @@ class IngestSettings(StageSettings, frozen=True, kw_only=True):
     mapping: Annotated[str, Meta(description="A file that says which column holds what (TOML).")] = ""
     licence: Annotated[str, Meta(description="The licence of every case whose row names none.")] = ""
     origin: Annotated[str, Meta(description="The source of every case whose row names none.")] = ""
-    images: Annotated[str, Meta(description="The folder that image paths are relative to; default: the table's.")] = ""
+    image_dir: Annotated[
+        str, Meta(description="The folder that image paths are relative to; default: the table's.")
+    ] = ""
     needs_licence: Annotated[bool, Meta(description="Hold cases that state no licence.")] = True
-    fewest_images: Annotated[int, Meta(description="Leave out cases with fewer images.", ge=0)] = 1
-    most_images: Annotated[
+    min_images: Annotated[int, Meta(description="Leave out cases with fewer images.", ge=0)] = 1
+    max_images: Annotated[
         int, Meta(description="Maximum images per case; of a larger number, evenly spaced ones are kept.", ge=1, le=49)
     ] = 49
     frames: Annotated[int, Meta(description="Frames to take from a multi-frame file.", ge=1)] = 1
@@ -67,12 +69,12 @@ class IngestStage(Stage[IngestSettings]):
 
     @cached_property
     def _folder(self) -> Path:
-        return self.context.path(self.settings.images) if self.settings.images else self._table.parent
+        return self.context.path(self.settings.image_dir) if self.settings.image_dir else self._table.parent
 
     @cached_property
     def _intake(self) -> ImageImporter:
         settings = self.settings
-        return ImageImporter(self._folder, self.context.folder, most=settings.most_images, most_frames=settings.frames)
+        return ImageImporter(self._folder, self.context.folder, most=settings.max_images, most_frames=settings.frames)
 
     @cached_property
     def _mapping(self) -> Mapping:
@@ -108,9 +110,9 @@ class IngestStage(Stage[IngestSettings]):
         burned = ", ".join(image.origin for image in images if image.is_burned_in)
         if self.settings.burned_in == "drop":
             images = [image for image in images if not image.is_burned_in]
-        if len(images) < self.settings.fewest_images:
+        if len(images) < self.settings.min_images:
             reason = "few-images" if images else "no-image"
-            return drop_case(reason, by="rule fewest_images", detail=f"{len(images)} images")
+            return drop_case(reason, by="rule min_images", detail=f"{len(images)} images")
         if burned and self.settings.burned_in == "review":
             detail = f"the header says that text is burned in: {burned}"
             rulings.settle(hold_case("burned-in-annotation", by="rule BurnedInAnnotation", detail=detail))
@@ -185,7 +187,7 @@ class IngestStage(Stage[IngestSettings]):
     def inputs(self) -> Any:
         """The current table, mapping and image files."""
         mapping = digest_file(self.context.path(self.settings.mapping)) if self.settings.mapping else ""
-        needs_files = bool({"image", "images"} & self._columns.keys()) or self.settings.fewest_images > 0
+        needs_files = bool({"image", "images"} & self._columns.keys()) or self.settings.min_images > 0
         return [digest_file(self._table), mapping, self._digest_listing() if needs_files else ""]
 
     def _digest_listing(self) -> str:

@@ -147,7 +147,9 @@ _SLOT = re.compile(r"\s*(\d{1,2})\s*[=:]\s*(.+?)\s*")
 class ModalitySettings(ModelSettings, frozen=True, kw_only=True):
     """Whether the other images of a case may decide for one."""
 
-    siblings: Annotated[bool, Meta(description="Use the modality shared by all other images of the case.")] = True
+    infer_from_case: Annotated[bool, Meta(description="Use the modality shared by all other images of the case.")] = (
+        True
+    )
 
 
 class ModalityForm(ReplyForm, frozen=True, forbid_unknown_fields=True):
@@ -174,7 +176,7 @@ class ModalityStage(Stage[ModalitySettings]):
     async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:
         """Label every image; a case with one that cannot be labelled is left open."""
         settled = _settle(draft)
-        if self.settings.siblings:
+        if self.settings.infer_from_case:
             settled = _with_siblings(settled)
         for place, image in enumerate(draft.case.question.images):
             if settled[image.slot] is None and ask is not None:

@@ -29,8 +29,8 @@ _RELATIONS = ("same", "parent", "also right", "different", "unsure")
 class OptionSettings(ModelSettings, frozen=True, kw_only=True):
     """How the list is read, and whose wrong answers show which distractors are hard."""
 
-    add_gold: Annotated[bool, Meta(description="Add the diagnosis if nothing in the list resembles it.")] = False
-    runs: Annotated[tuple[str, ...], Meta(description="Runs whose wrong answers are hard distractors.")] = ()
+    add_answer: Annotated[bool, Meta(description="Add the diagnosis if nothing in the list resembles it.")] = False
+    distractor_runs: Annotated[tuple[str, ...], Meta(description="Runs whose wrong answers are hard distractors.")] = ()
 
 
 class NumberedOption(Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,8 +69,8 @@ class OptionStage(Stage[OptionSettings]):
         match = match_answer(draft.gold, items)
         if match is not None and match.is_certain:
             return match.item, f"rule {match.by}"
-        if has_model or (match is None and self.settings.add_gold):
-            return draft.gold, "rule add_gold"
+        if has_model or (match is None and self.settings.add_answer):
+            return draft.gold, "rule add_answer"
         if match is None:
             detail = f"the list: {'; '.join(items)}"
             question = hold_case("gold-missing", by="rule gold", proposal=_ADD, detail=detail)
@@ -107,7 +107,7 @@ class OptionStage(Stage[OptionSettings]):
         from medthink.runs.run import Run
 
         picks: dict[int, Counter[str]] = {}
-        for path in self.settings.runs:
+        for path in self.settings.distractor_runs:
             run = Run(self.context.path(path))
             cases = run.cases()
             for one in run.predictions():

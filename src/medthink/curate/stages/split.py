@@ -207,9 +207,9 @@ TRAIN, VALIDATION, TEST = "train", "validation", "test"
 class SplitSettings(StageSettings, frozen=True, kw_only=True):
     """The sizes of the splits, and their limits."""
 
-    test: Annotated[float, Meta(description="The share of cases in the test split.", gt=0, le=1)] = 0.2
-    validation: Annotated[float, Meta(description="The share of cases in a validation split.", ge=0, lt=1)] = 0.0
-    rank_cap: Annotated[
+    test_share: Annotated[float, Meta(description="The share of cases in the test split.", gt=0, le=1)] = 0.2
+    validation_share: Annotated[float, Meta(description="The share of cases in a validation split.", ge=0, lt=1)] = 0.0
+    max_rank_share: Annotated[
         float, Meta(description="Maximum share of cases for one length rank of the right option.", gt=0, le=1)
     ] = 0.23
 
@@ -226,7 +226,7 @@ class SplitStage(Stage[SplitSettings]):
         seen = [_Seen(draft.id, _labels(draft), answer_length_rank(draft), _gap(draft)) for draft in drafts()]
         ranks = {one.case: one.rank for one in seen}
         contenders = [BalanceCase(one.case, (one.rank,), one.gap) for one in seen]
-        self._dropped = cases_over_cap(contenders, ranks, self.settings.rank_cap)
+        self._dropped = cases_over_cap(contenders, ranks, self.settings.max_rank_share)
         kept = [one for one in seen if one.case not in self._dropped]
         members = _gather(_find_groups(drafts), kept)
         labelled = [
@@ -244,17 +244,17 @@ class SplitStage(Stage[SplitSettings]):
         self._ranks = Counter(one.rank for one in kept)
 
     def _shares(self) -> dict[str, float]:
-        rest = 1 - self.settings.test - self.settings.validation
+        rest = 1 - self.settings.test_share - self.settings.validation_share
         if rest < -1e-9:
             raise UsageError("the test and validation shares add up to more than 1", remedy="make them smaller")
-        shares = {TRAIN: max(0.0, rest), VALIDATION: self.settings.validation, TEST: self.settings.test}
+        shares = {TRAIN: max(0.0, rest), VALIDATION: self.settings.validation_share, TEST: self.settings.test_share}
         return {split: share for split, share in shares.items() if share > 0}
 
     async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:  # noqa: ARG002
         """The draft with its split and its letter, or out."""
         if draft.id in self._dropped:
             detail = f"the right option is number {answer_length_rank(draft) + 1} by length once too often"
-            return drop_case("length-rank", by=f"rule rank_cap {self.settings.rank_cap:g}", detail=detail)
+            return drop_case("length-rank", by=f"rule max_rank_share {self.settings.max_rank_share:g}", detail=detail)
         question, reference = draft.case.question, draft.case.reference
         others = [text for letter, text in question.options.items() if letter != reference.answer]
         letter = self._letters[draft.id]

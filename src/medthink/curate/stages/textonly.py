@@ -7,7 +7,7 @@ leaves the case open if it could have made the difference. Letters are reassigne
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -21,13 +21,13 @@ from medthink.curate.ask import StageModel
 from medthink.curate.decision import CALL_FAILED, StageResult, drop_case, hold_case, pass_case
 from medthink.curate.draft import Draft
 from medthink.curate.rulings import CaseRulings
-from medthink.curate.stage import AtLeastOne, Drafts, NotNegative, Stage, StageSettings, WholeNumber
+from medthink.curate.stage import AtLeastOne, CallSettings, Drafts, Stage
 from medthink.curate.stages.balance import assign_letters, place_options
 from medthink.runs.calls.asking import SharedCalls
 from medthink.runs.calls.budget import Budget
 from medthink.runs.calls.opening import SweepShared
 from medthink.runs.engine import run_to_end
-from medthink.runs.manifest import RunSpec
+from medthink.runs.manifest import CallTerms, RunSpec
 from medthink.runs.selection import Selection
 from medthink.runs.session import run_session_async
 from medthink.stats.estimate import Estimate
@@ -61,25 +61,20 @@ class ProbeOutcome(msgspec.Struct, frozen=True):
     not_run: str = ""
 
 
-class ProbeEndpoint(NamedTuple):
-    """Where models are reached, and what they may cost."""
-
-    base_urls: tuple[str, ...] = ()
-    max_usd: float | None = None
-    max_calls: int | None = None
-    concurrency: int = 16
-
-
 def run_model_probe(
-    model: str, view: ProbeView, cases: Path, keys: dict[int, str], *, out: Path, endpoint: ProbeEndpoint
+    model: str,
+    view: ProbeView,
+    cases: Path,
+    keys: dict[int, str],
+    *,
+    out: Path,
+    settings: CallSettings,
+    terms: CallTerms,
 ) -> tuple[ProbeOutcome, MedThinkError | None]:
     """Run a model over the cases in one view; returns its answers by case number, and what stopped it, if anything.
 
     The run is stored under the digest of the cases; calls of runs over earlier states are not repeated.
     """
-    from medthink.models.limits import RateLimits
-    from medthink.models.transport import Transport
-
     name = re.sub(r"[^\w.-]+", "-", f"{model} {view}")
     own = out / digest_file(cases)[:12] / name
     spec = RunSpec(
@@ -88,13 +83,12 @@ def run_model_probe(
         out=own,
         condition=CONDITIONS[view],
         selection=Selection(split=cases.stem),
-        base_urls=endpoint.base_urls,
+        **{field: getattr(terms, field) for field in CallTerms.__struct_fields__},
     )
     siblings = SharedCalls(run for run in sorted(out.glob(f"*/{name}")) if run != own)
-    common = SweepShared(Budget(max_usd=endpoint.max_usd, max_calls=endpoint.max_calls), siblings)
+    common = SweepShared(Budget(max_usd=terms.max_usd, max_calls=terms.max_calls), siblings)
     try:
-        transport = Transport(pace=RateLimits(concurrency=endpoint.concurrency))
-        session = run_to_end(run_session_async(spec, transport=transport, common=common))
+        session = run_to_end(run_session_async(spec, transport=settings.transport(), common=common))
     finally:
         siblings.close()
     answers = {one.case: one for one in session.run.predictions()}
@@ -135,10 +129,10 @@ def decide_case(case: int, probes: Sequence[ProbeOutcome], needed: int) -> Liter
     return "unknown" if solved + unknown >= needed else "unsolved"
 
 
-class TextOnlySettings(StageSettings, frozen=True, kw_only=True):
+class TextOnlySettings(CallSettings, frozen=True, kw_only=True):
     """Which probes are run, what they are shown, and when a case is out."""
 
-    models: Annotated[
+    model: Annotated[
         tuple[str, ...], Meta(description="Models to probe with, as in medthink run; may be repeated.")
     ] = ()
     views: Annotated[
@@ -148,17 +142,13 @@ class TextOnlySettings(StageSettings, frozen=True, kw_only=True):
         tuple[GuesserView, ...],
         Meta(description="Inputs of the trained guessers: options, question or images; none for no guesser."),
     ] = ("options", "question")
-    solved_by: Annotated[
+    min_solved: Annotated[
         AtLeastOne | None, Meta(description="How many probes must solve a case for it to be left out; default: all.")
     ] = None
-    sure: Annotated[
+    min_probability: Annotated[
         float, Meta(description="Minimum probability that a guesser must give the right option.", gt=0, lt=1)
     ] = 0.4
     repeats: Annotated[int, Meta(description="How often guessers are retrained.", ge=1)] = 3
-    base_url: Annotated[tuple[str, ...], Meta(description="Address of the models' server; may be repeated.")] = ()
-    max_calls: Annotated[WholeNumber | None, Meta(description="Stop a probe after this many calls.")] = None
-    max_usd: Annotated[NotNegative | None, Meta(description="Stop a probe before its cost exceeds this.")] = None
-    concurrency: Annotated[int, Meta(description="Concurrent calls.", ge=1)] = 16
 
 
 class TextOnlyStage(Stage[TextOnlySettings]):
@@ -171,7 +161,7 @@ class TextOnlyStage(Stage[TextOnlySettings]):
         """Run every probe, and decide which cases stay and with which letter."""
         keys = {draft.id: draft.case.reference.answer for draft in drafts()}
         self._probes = [*self._guess(drafts), *self._ask_models(keys)]
-        self._needed = self.settings.solved_by or len(self._voting)
+        self._needed = self.settings.min_solved or len(self._voting)
         self._found = {case: self._judge(case) for case in keys}
         kept = [case for case, found in self._found.items() if found == "unsolved"]
         self._letters = assign_letters(kept, self.context.seed)
@@ -191,17 +181,18 @@ class TextOnlyStage(Stage[TextOnlySettings]):
 
         for view in self.settings.guessers:
             yield run_guesser_probe(
-                view, cases, repeats=self.settings.repeats, sure=self.settings.sure, seed=self.context.seed
+                view, cases, repeats=self.settings.repeats, sure=self.settings.min_probability, seed=self.context.seed
             )
 
     def _ask_models(self, keys: dict[int, str]) -> Iterator[ProbeOutcome]:
         settings = self.settings
-        endpoint = ProbeEndpoint(settings.base_url, settings.max_usd, settings.max_calls, settings.concurrency)
+        terms, out = settings.terms(self.context.plan_folder), self.context.work / "probes"
         assert self.context.source is not None
-        for model in settings.models:
+        for model in settings.model:
             for view in settings.views:
-                out = self.context.work / "probes"
-                probe, stopped = run_model_probe(model, view, self.context.source, keys, out=out, endpoint=endpoint)
+                probe, stopped = run_model_probe(
+                    model, view, self.context.source, keys, out=out, settings=settings, terms=terms
+                )
                 self.stopped_by = self.stopped_by or stopped
                 yield probe
 
@@ -227,7 +218,7 @@ class TextOnlyStage(Stage[TextOnlySettings]):
     def not_covered(self) -> tuple[str, ...]:
         """The probes that were not run."""
         missing = [f"{probe.name}: {probe.not_run}" for probe in self._probes if probe.not_run]
-        if not self.settings.models:
+        if not self.settings.model:
             missing.append("models that solve cases from the text alone: none was asked")
         return tuple(missing)
 
@@ -241,7 +232,7 @@ class TextOnlyStage(Stage[TextOnlySettings]):
 
     def prompts(self) -> Any:
         """The prompts that models are probed with."""
-        views = self.settings.views if self.settings.models else ()
+        views = self.settings.views if self.settings.model else ()
         return {view: prompt_versions("answer", CONDITIONS[view]) for view in views} or None
 
 

@@ -52,14 +52,6 @@ def image_sources(case_ids: Iterable[int], seed: int) -> dict[int, int]:
     return dict(zip(ring, [*ring[1:], ring[0]], strict=True))
 
 
-def image_source(case_ids: Iterable[int], case_id: int, seed: int) -> int:
-    """The case that provides the images for this one."""
-    lenders = image_sources(case_ids, seed)
-    if case_id not in lenders:
-        raise UsageError(f"case {case_id} is not among the cases given", remedy="pass the ids of the whole split")
-    return lenders[case_id]
-
-
 def _spread(total: int) -> list[int]:
     """First, last, then repeatedly the middle of the widest gap, the leftmost of equal ones."""
     taken = list(dict.fromkeys([0, total - 1])) if total else []
@@ -96,7 +88,7 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 def show_under_condition(condition: Condition, question: Question, donor: Question | None = None) -> Shown:
-    """Show the question under the condition; `image_source` is the case whose images are swapped in."""
+    """Show the question under the condition; `donor` is the case whose images are swapped in."""
     if condition.swap_images != (donor is not None):
         raise UsageError(
             "a donor case is needed exactly when the condition swaps images",

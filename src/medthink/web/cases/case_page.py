@@ -15,6 +15,7 @@ from medthink.web.app.rendering import tell_time
 from medthink.web.board.case_answers import ModelAnswers
 from medthink.web.cases.answers import HumanAnswer
 from medthink.web.cases.list_page import ExploreQuery, choose_cases
+from medthink.web.runs.case_page import case_facts
 from medthink.workflow.prediction import Prediction
 
 CONFIDENCES = {1: "guessing", 2: "unsure", 3: "fairly sure", 4: "sure"}
@@ -159,7 +160,7 @@ def _reveal(case: Case, answer: HumanAnswer, told: OthersAnswers) -> Reveal:
         models=len(said),
         findings=reference.findings,
         discussion=reference.discussion,
-        facts=tuple(_facts(case)),
+        facts=tuple(case_facts(case)),
         said=tuple(said),
         beside=_beside(shown, told.words, case) if shown and told.words else None,
     )
@@ -192,13 +193,3 @@ def _pair_steps(words: Prediction, case: Case) -> Iterator[StepPair]:
     if reasoning:
         title = "Step 3 · differential" if twi else "Rationale"
         yield StepPair(title=title, model=reasoning, reference=reference.discussion)
-
-
-def _facts(case: Case) -> Iterator[tuple[str, str]]:
-    reference = case.reference
-    yield "diagnosis", reference.answer_text
-    codes = [code for code in (reference.icd_chapter, reference.icd_block, reference.icd_category) if code]
-    if codes:
-        yield "ICD-10", " › ".join(codes)
-    if reference.is_longitudinal:
-        yield "time points", f"{reference.timepoint_count}, {reference.interval_text or 'interval not stated'}"

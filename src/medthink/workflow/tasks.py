@@ -1,6 +1,7 @@
 """The tasks: plain functions from a question to an outcome, independent of how calls are made or stored."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -242,14 +243,21 @@ def find_task(name: str, condition: Condition) -> Task:
     return task
 
 
+@cache
+def _added_tasks() -> dict[str, Task]:
+    """The tasks of other packages, imported once."""
+    return {name: task_named(name) for name in task_names() if name not in TASKS}
+
+
 def known_texts() -> dict[str, WrittenText]:
     """Every text that a task writes, by its name in scores."""
-    return {text.name: text for name in task_names() for text in task_named(name).texts}
+    return {text.name: text for task in (*TASKS.values(), *_added_tasks().values()) for text in task.texts}
 
 
 def ends_in_answer(name: str) -> bool:
     """Whether the task ends in a diagnosis; one of a package that is not installed is assumed to."""
-    return name not in task_names() or task_named(name).ends_in_answer
+    task = TASKS.get(name) or _added_tasks().get(name)
+    return task is None or task.ends_in_answer
 
 
 def has_letters(name: str, condition: Condition) -> bool:

@@ -8,6 +8,10 @@ Every job has a number. `faults` names what goes wrong with the job of that numb
     dead          nothing is started, HTTP 500      cut         the first download of the results is cut off
     withheld      it ends and gives nothing out     slow        it ends when cancelled, or let go
     torn          one line of the results is never whole    flood   it is started, and the reply is no answer: 9 MB
+    late:N        it has ended, and for N looks more its results are not there
+    foreign       its results answer other requests         twice   one answer comes after an error for the same request
+    bom           a byte-order mark before the results      gone    nobody knows the job any more (HTTP 404)
+    midway        it fails when all of it was done
 
 As a program it prints its port and ends by itself. `GET /_account` says what it saw.
 """
@@ -43,9 +47,15 @@ class FakeJob:
         self.is_cancelled = False
         self.is_crowded = False
         self.downloads = 0
+        self.looks = 0
 
     def is_over(self, latency_s: float) -> bool:
         return self.is_cancelled or ("slow" not in self.faults and time.time() >= self.created + latency_s)
+
+    def has_files(self) -> bool:
+        """Whether the results are there, at this look after the job's end."""
+        self.looks += 1
+        return self.looks > self.faults.get("late", 0)
 
     def fates(self) -> dict[str, str]:
         """What becomes of each row."""
@@ -211,7 +221,7 @@ class BatchServer:
             code = "token_limit_exceeded" if job.is_crowded else "invalid_json_line"
             errors = {"object": "list", "data": [{"code": code, "message": message, "line": None, "param": None}]}
             return shown | {"status": "failed", "errors": errors}
-        if over and "withheld" not in job.faults:
+        if over and "withheld" not in job.faults and job.has_files():
             shown |= {"output_file_id": f"out-{job.number}", "error_file_id": f"err-{job.number}"}
         return shown
 
@@ -307,7 +317,10 @@ class BatchServer:
             "displayName": job.mark, "state": f"BATCH_STATE_{state}", "createTime": "2026-11-17T00:00:00Z",
             "batchStats": {"requestCount": str(len(job.rows))}, "name": job.id,
         }  # fmt: skip
-        if state == "SUCCEEDED":
+        if over and "midway" in job.faults:
+            state = about["state"] = "FAILED"
+            about["batchStats"] |= {"successfulRequestCount": str(len(job.rows))}
+        if state == "SUCCEEDED" and job.has_files():
             about["output"] = {"responsesFile": f"files/out{job.number}"}
         error = {"error": {"code": 3, "message": "a line is not valid"}} if state == "FAILED" else {}
         return {"name": job.id, "metadata": about, "done": over} | error
@@ -343,6 +356,11 @@ class BatchServer:
 
     def _show(self, http: BaseHTTPRequestHandler, job_id: str, *, is_cancelled: bool) -> None:
         job = next(one for one in self.jobs if one.id == job_id)
+        if "gone" in job.faults:
+            self._say(
+                http, 404, {"error": {"message": f"No batch found with id '{job_id}'.", "type": "not_found_error"}}
+            )
+            return
         job.is_cancelled |= is_cancelled
         self._say(http, 200, self._job(job))
 
@@ -367,9 +385,16 @@ class BatchServer:
                 if row[0] != which:
                     continue
                 row = row[1]
+            if "foreign" in job.faults:
+                row |= {name: f"other-{row[name]}" for name in ("custom_id", "key") if name in row}
             lines.append(json.dumps(row).encode() + b"\n")
         self.chance.shuffle(lines)
+        if "twice" in job.faults and lines:
+            failed = getattr(self, f"_{job.provider}_row")(job, next(iter(job.rows)), "error")
+            lines.insert(0, json.dumps(failed[1] if isinstance(failed, tuple) else failed).encode() + b"\n")
         data = b"".join(lines)
+        if "bom" in job.faults:
+            data = b"\xef\xbb\xbf" + data
         if "torn" in job.faults and lines:
             data = data[: -len(lines[-1]) // 2]
         job.downloads += 1

@@ -193,6 +193,11 @@ SENDING = {
         "--cancel-batches/--no-cancel-batches", default=False,
         help="First cancel the batches of earlier sessions, keeping what they have answered.  [default: no]",
     ),
+    "forget_batches": Flag(
+        "--forget-batch", "forget_batches", cls=ListOption, metavar="ID",
+        help="First give up a batch that cannot be collected any more: its calls are asked again, and count at the "
+        "most that they may have cost.",
+    ),
     "preflight": Flag(
         "--preflight/--no-preflight", default=True,
         help="Check server, model and key before the first call.  [default: yes]",
@@ -230,7 +235,7 @@ def read_terms(flags: dict[str, Any]) -> dict[str, Any]:
     if not flags["batch"] and not flags["wait"]:
         raise UsageError("--no-wait only applies to batches", remedy="add --batch, or leave out --no-wait")
     names = ("base_urls", "prices", "max_usd", "max_calls", "preflight", "batch", "wait", "cancel_batches")
-    return {name: flags.pop(name) for name in names}
+    return {name: flags.pop(name) for name in (*names, "forget_batches")}
 
 
 def condition_flag(name: str) -> Flag:

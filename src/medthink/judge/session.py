@@ -312,6 +312,7 @@ class JudgeOptions(TypedDict, total=False):
     batch: bool
     wait: bool
     cancel_batches: bool
+    forget_batches: tuple[str, ...]
 
 
 def judge_and_score(

@@ -231,7 +231,8 @@ class CallTerms(msgspec.Struct, frozen=True, kw_only=True):
     """Where models are asked, at what prices, and the limits.
 
     With `batch`, calls use the provider's batch API; the session waits for them unless `wait` is off. `cancel_batches`
-    ends the jobs of earlier sessions first. With `preflight`, server, model and key are checked before the first call.
+    ends the jobs of earlier sessions first, and `forget_batches` names those that cannot be collected any more. With
+    `preflight`, server, model and key are checked before the first call.
     """
 
     base_urls: tuple[str, ...] = ()
@@ -242,6 +243,7 @@ class CallTerms(msgspec.Struct, frozen=True, kw_only=True):
     batch: bool = False
     wait: bool = True
     cancel_batches: bool = False
+    forget_batches: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         # Before anything is written: the addresses stand in plans, manifests and ledgers.

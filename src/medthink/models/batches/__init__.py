@@ -57,8 +57,8 @@ class BatchJob(msgspec.Struct, frozen=True, kw_only=True):
     """A batch as reported by its provider; `word` is the provider's own name for its state.
 
     `results` are the paths of the files with its outcomes. `is_crowded`: rejected because too many tokens are queued,
-    of which the account may have `token_cap`. `is_withheld`: it ended without releasing its outcomes, so what was
-    billed is unknown.
+    of which the account may have `token_cap`. `is_withheld`: it ended, something was done, and its results are not
+    there (yet); of a rejected one, what was billed is unknown.
     """
 
     id: str

@@ -132,14 +132,16 @@ def _read_job(value: dict[str, Any]) -> BatchJob:
     counts, outputs = read_object_or_empty(about.get("batchStats")), [about.get("output"), value.get("response")]
     files = [read_text_or_empty(read_object_or_empty(one).get("responsesFile")) for one in outputs]
     state = _STATES.get(word, "working")
+    done = read_count(counts.get("successfulRequestCount")) + read_count(counts.get("failedRequestCount"))
+    is_done = done > 0 or not counts or "SUCCEEDED" in word
     return BatchJob(
         id=read_text_or_empty(value.get("name")),
         state=state,
         word=word.lower(),
         mark=read_text_or_empty(about.get("displayName")),
         rows=read_count(counts.get("requestCount")) or None,
-        done=read_count(counts.get("successfulRequestCount")) + read_count(counts.get("failedRequestCount")),
+        done=done,
         results=tuple(f"{_API}/{name}:download?alt=media" for name in dict.fromkeys(files) if name),
         problem=one_short_line(read_text_or_empty(read_object_or_empty(value.get("error")).get("message"))),
-        is_withheld=state == "ended" and not any(files),
+        is_withheld=state != "working" and not any(files) and is_done,
     )

@@ -124,14 +124,17 @@ def _read_job(value: dict[str, Any]) -> BatchJob:
         return BatchJob(id=read_text_or_empty(value.get("id")), state=state, word=word, problem=problem)
     metadata, counts = read_object_or_empty(value.get("metadata")), read_object_or_empty(value.get("request_counts"))
     files = [read_text_or_empty(value.get(name)) for name in ("output_file_id", "error_file_id")]
+    done = read_count(counts.get("completed")) + read_count(counts.get("failed"))
     return BatchJob(
         id=read_text_or_empty(value.get("id")),
         state=state,
         word=word,
         mark=read_text_or_empty(metadata.get("medthink")),
         rows=read_count(counts.get("total")) or None,
-        done=read_count(counts.get("completed")) + read_count(counts.get("failed")),
+        done=done,
         results=tuple(f"/files/{name}/content" for name in files if name),
+        # The state is seen to change before the files' ids are there.
+        is_withheld=state == "ended" and not any(files) and (done > 0 or word == "completed"),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from medthink.core.clock import now_utc
+from medthink.core.errors import UsageError
 from medthink.core.jsonio import encode_json
 from medthink.models.prices import NOT_BILLED, Charge
 from medthink.models.request import Attempt, ErrorKind, Reply, Usage
@@ -38,7 +39,8 @@ CREATE TABLE IF NOT EXISTS batches (
   planned_at TEXT NOT NULL,
   sent_at TEXT,
   ended_at TEXT,
-  detail TEXT NOT NULL
+  detail TEXT NOT NULL,
+  is_own INTEGER NOT NULL            -- the provider gave the job's id to us; 0: it was found in its list
 ) STRICT;
 CREATE TABLE IF NOT EXISTS queued (
   call_key TEXT PRIMARY KEY,
@@ -48,7 +50,8 @@ CREATE TABLE IF NOT EXISTS queued (
 CREATE INDEX IF NOT EXISTS queued_batch ON queued (batch);
 """
 _COLUMNS = (
-    "mark, model, state, job, after, strangers, path, calls, bytes, sha256, tokens, token_cap, planned_at, detail"
+    "mark, model, state, job, after, strangers, path, calls, bytes, sha256, tokens, token_cap, planned_at, detail,"
+    " is_own"
 )
 
 
@@ -69,6 +72,7 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     token_cap: int | None = None
     planned_at: str = ""
     detail: str = ""
+    is_own: bool = False
 
 
 class QueuedCall(NamedTuple):
@@ -129,7 +133,8 @@ class BatchTable:
         now = now_utc()
         with self._connection:
             self._connection.execute(
-                f"INSERT INTO batches ({_COLUMNS}) VALUES (?, ?, 'planned', '', ?, '[]', ?, ?, ?, ?, ?, NULL, ?, '')",
+                f"INSERT INTO batches ({_COLUMNS})"
+                " VALUES (?, ?, 'planned', '', ?, '[]', ?, ?, ?, ?, ?, NULL, ?, '', 0)",
                 (batch.mark, batch.model, batch.after, batch.path, batch.calls, batch.size_bytes, batch.sha256,
                  batch.tokens, now),
             )  # fmt: skip
@@ -141,9 +146,9 @@ class BatchTable:
                 [(one.call.key, batch.mark, one.wants_json) for one in waiting],
             )
 
-    def note_sent(self, mark: str, job: str) -> None:
-        """Commit the provider's id of the job."""
-        self._update(mark, "state = 'sent', job = ?, sent_at = ?", job, now_utc())
+    def note_sent(self, mark: str, job: str, *, is_own: bool) -> None:
+        """Commit the provider's id of the job, and whether it was the answer to our own request."""
+        self._update(mark, "state = 'sent', job = ?, sent_at = ?, is_own = ?", job, now_utc(), is_own)
 
     def note_stranger(self, batch: Batch) -> None:
         """The job taken for this batch belongs to something else: the batch is planned again."""
@@ -220,6 +225,27 @@ class BatchTable:
             self._connection.execute(f"UPDATE batches SET {change} WHERE mark = ?", (*values, mark))
 
 
+def give_up_batch(connection: sqlite3.Connection, named: str) -> None:
+    """Settle the calls of a batch that cannot be collected any more, each at the most that it may cost.
+
+    UsageError if no batch of this job or mark is waiting.
+    """
+    book = BatchTable(connection)
+    waiting = book.all_unsettled()
+    batch = next((one for one in waiting if named in (one.job, one.mark)), None)
+    if batch is None:
+        listed = ", ".join(one.job or one.mark for one in waiting) or "none"
+        raise UsageError(f"no batch {named} is waiting", remedy=f"those that wait: {listed}")
+    problem = "its batch was given up"
+    book.settle(batch.job, [lost_in_batch(row, problem) for row in book.rows(batch.mark)])
+    book.end(batch.mark, "given up")
+
+
+def lost_in_batch(row: QueuedRow, problem: str, kind: ErrorKind = "expired") -> FailedInBatch:
+    """A call that may have been answered and billed, of which nothing came."""
+    return FailedInBatch(row.key, kind, problem, "unknown", Charge(row.worst_usd, is_least=True))
+
+
 def read_batches(connection: sqlite3.Connection) -> list[Batch]:
     """Every batch of a ledger in the order planned; empty if it was written before batches existed."""
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'batches'").fetchone():
@@ -227,7 +253,10 @@ def read_batches(connection: sqlite3.Connection) -> list[Batch]:
     rows = connection.execute(f"SELECT {_COLUMNS} FROM batches ORDER BY rowid").fetchall()
     names = [name if name != "bytes" else "size_bytes" for name in _COLUMNS.split(", ")]
     fields = (dict(zip(names, row, strict=True)) for row in rows)
-    return [msgspec.convert(one | {"strangers": msgspec.json.decode(one["strangers"])}, Batch) for one in fields]
+    return [
+        msgspec.convert(one | {"strangers": msgspec.json.decode(one["strangers"])}, Batch, strict=False)
+        for one in fields
+    ]
 
 
 def read_unsettled(connection: sqlite3.Connection) -> list[Batch]:

@@ -15,8 +15,8 @@ from medthink.models.batches import BatchJob, RequestFile, UnconfirmedJob
 from medthink.models.batches.client import UnclearStart
 from medthink.models.request import RETRYABLE, ErrorKind, ModelError, Request
 from medthink.models.wires import Encoded
-from medthink.runs.batches.jobs import AnsweredInBatch, Batch, BatchTable, FailedInBatch, QueuedCall
-from medthink.runs.batches.results import BatchOutcome, ForeignResults, ResultCollector
+from medthink.runs.batches.jobs import AnsweredInBatch, Batch, BatchTable, FailedInBatch, QueuedCall, lost_in_batch
+from medthink.runs.batches.results import UNREADABLE, BatchOutcome, ForeignResults, ResultCollector
 from medthink.runs.calls.answerers import ModelAnswerer
 from medthink.runs.calls.asking import Deferred, unanswered
 from medthink.runs.calls.budget import Budget
@@ -88,6 +88,8 @@ def _unwritable(file: Path, error: OSError) -> LedgerError:
     return LedgerError(f"{file}: cannot be written: {error.strerror}", remedy="check the disk, then run again")
 
 
+# The HTTP status of what was deleted, archived, or belongs to another key.
+_GONE = 404
 # The first time, and three times again.
 MOST_ASKS = 4
 _ASKED_AGAIN: frozenset[ErrorKind] = RETRYABLE | {"expired"}
@@ -121,6 +123,9 @@ class BatchQueue:
         self._cap_share = _CAP_SHARE
         self.pause_s = _FIRST_LOOK_S
         self._silent_since: float | None = None
+        self._withheld_since: dict[str, float] = {}
+        # Batches that cannot be collected now, by mark, and why: they stay as they are, and nothing of them is resent.
+        self._stuck: dict[str, ModelError] = {}
         self._held = {
             row.key: budget.take_over(row.worst_usd) for batch in self.jobs for row in self._book.rows(batch.mark)
         }
@@ -135,7 +140,17 @@ class BatchQueue:
     @property
     def is_busy(self) -> bool:
         """Whether anything waits, here or at the provider."""
-        return bool(self.waiting) or self._has_held_back
+        return self._has_held_back or self.is_collecting
+
+    @property
+    def is_collecting(self) -> bool:
+        """Whether a batch is under way whose results can be had."""
+        return any(batch.mark not in self._stuck for batch in self.jobs)
+
+    @property
+    def problems(self) -> list[ModelError]:
+        """What keeps batches from being collected."""
+        return list(self._stuck.values())
 
     @property
     def jobs(self) -> list[Batch]:
@@ -159,15 +174,17 @@ class BatchQueue:
             if batch.state == "planned":
                 await self._find_or_send(batch, sends=sends)
         for batch in self.jobs:
-            ended |= batch.state == "sent" and await self._look_at(batch)
+            if batch.state == "sent" and batch.mark not in self._stuck:
+                ended |= await self._look_or_hold(batch)
         return ended
 
     async def cancel(self) -> None:
         """Cancel all jobs, keeping what they have, and wait until they have ended."""
         await self.look_round(sends=False)
         for batch in self.jobs:
-            await self._client.cancel(batch.job)
-        while self.jobs:
+            if batch.mark not in self._stuck:
+                await self._client.cancel(batch.job)
+        while self.is_busy:
             await wait_for_any([self])
 
     async def close(self) -> None:
@@ -259,7 +276,7 @@ class BatchQueue:
         strange = {*batch.strangers, *self._book.known_jobs()}
         job = next((job for job in found if job.id not in strange), None)
         if job is not None:
-            self._book.note_sent(batch.mark, job.id)
+            self._book.note_sent(batch.mark, job.id, is_own=False)
         return job is not None
 
     async def _send(self, batch: Batch) -> None:
@@ -279,7 +296,7 @@ class BatchQueue:
         if job.state == "rejected":
             self._refuse(batch, job)
             return
-        self._book.note_sent(batch.mark, job.id)
+        self._book.note_sent(batch.mark, job.id, is_own=True)
         if not self._client.is_manual:
             request_file_path(self._folder, batch.mark).unlink(missing_ok=True)
 
@@ -302,7 +319,10 @@ class BatchQueue:
     def _refuse(self, batch: Batch, job: BatchJob) -> None:
         """The provider rejected the whole batch: its calls can be queued again."""
         if not job.is_crowded:
-            self._release(batch, "bad_request", job.problem)
+            if job.is_withheld:
+                self._lose(batch, f"the job ended ({job.word}) after some of it was done: {job.problem}", "bad_request")
+            else:
+                self._release(batch, "bad_request", job.problem)
             raise ModelError("bad_request", f"the provider rejected the batch: {job.problem}")
         is_alone = all(other.mark == batch.mark for other in self.jobs)
         if is_alone and self._cap is not None:
@@ -322,6 +342,17 @@ class BatchQueue:
             self.budget.give_back(self._held.pop(row.key))
         request_file_path(self._folder, batch.mark).unlink(missing_ok=True)
 
+    async def _look_or_hold(self, batch: Batch) -> bool:
+        """Check a batch; one whose job or results are gone is left as it is."""
+        try:
+            return await self._look_at(batch)
+        except ModelError as error:
+            if error.status != _GONE:
+                raise
+            why = f"the provider does not know {batch.job} or its results any more: {error.detail}"
+            self._stuck[batch.mark] = _stuck(batch, why, "use the key that it was sent with, or give it up with")
+            return False
+
     async def _look_at(self, batch: Batch) -> bool:
         """Take in the batch if its job has ended; says whether it is over."""
         job = await self._client.look(batch.job)
@@ -333,21 +364,48 @@ class BatchQueue:
         if job.state == "rejected":
             self._refuse(batch, job)
             return False
+        if job.is_withheld:
+            self._wait_for_results(batch, job)
+            return False
+        return await self._take_in(batch, job)
+
+    def _wait_for_results(self, batch: Batch, job: BatchJob) -> None:
+        """The job has ended and its results are not there: they are looked for as long as a server is waited for."""
+        self._book.note_detail(batch.mark, f"{job.word}, its results are not there yet")
+        since = self._withheld_since.setdefault(batch.mark, time.monotonic())
+        if time.monotonic() - since > self._client.patience_s:
+            why = f"{batch.job} has ended ({job.word}), and the provider does not give its results"
+            self._stuck[batch.mark] = _stuck(batch, why, "run the same command later to look again, or give it up with")
+
+    async def _take_in(self, batch: Batch, job: BatchJob) -> bool:
         rows = {row.key: row for row in self._book.rows(batch.mark)}
         try:
             portions = await self._collector.collect(job, rows)
         except ForeignResults:
-            self._book.note_stranger(batch)
-            return False
-        for portion in portions:
-            self._book.settle(job.id, portion)
-            for outcome in portion:
-                self._note_end(outcome)
-        self._book.end(batch.mark, job.word)
+            if not batch.is_own and not self._client.has_marks:
+                self._book.note_stranger(batch)
+                return False
+            problem = f"the results of {job.id} answer none of its requests"
+            self._lose(batch, problem, UNREADABLE)
+            self._stuck[batch.mark] = ModelError(UNREADABLE, problem, remedy="ask the provider; nothing was sent again")
+        else:
+            for portion in portions:
+                self._record(job.id, portion)
+            self._book.end(batch.mark, job.word)
         self._collector.clear()
         for file in self._folder.glob(f"{batch.mark}.*"):
             file.unlink()
         return True
+
+    def _lose(self, batch: Batch, problem: str, kind: ErrorKind) -> None:
+        """Nothing of the batch can be had, and all of it may have been billed."""
+        self._record(batch.job, [lost_in_batch(row, problem, kind) for row in self._book.rows(batch.mark)])
+        self._book.end(batch.mark, problem)
+
+    def _record(self, job: str, portion: Sequence[BatchOutcome]) -> None:
+        self._book.settle(job, portion)
+        for outcome in portion:
+            self._note_end(outcome)
 
     def _note_end(self, outcome: BatchOutcome) -> None:
         self._note_gone({outcome.key})
@@ -358,7 +416,8 @@ class BatchQueue:
         if isinstance(outcome, AnsweredInBatch):
             self._tracker.note_reply(outcome.reply)
             return
-        if outcome.kind not in _ASKED_AGAIN or self._book.times_asked(outcome.key) >= MOST_ASKS:
+        is_final = outcome.kind not in _ASKED_AGAIN or (outcome.kind, outcome.outcome) == (UNREADABLE, "unknown")
+        if is_final or self._book.times_asked(outcome.key) >= MOST_ASKS:
             self._failed[outcome.key] = ModelError(outcome.kind, outcome.detail)
 
     def _note_waiting(self, keys: Collection[str]) -> None:
@@ -401,6 +460,11 @@ class BatchQueue:
                 file.unlink()
 
 
+def _stuck(batch: Batch, why: str, remedy: str) -> ModelError:
+    flag = f"--forget-batch {batch.job}: its calls are then asked again, and count at the most that they may have cost"
+    return ModelError("expired", why, remedy=f"{remedy} {flag}")
+
+
 async def wait_for_any(offices: Sequence[BatchQueue]) -> None:
     """Wait until a batch ends; if the providers' queues are full and no batch is ours, wait a while."""
     while True:
@@ -409,5 +473,5 @@ async def wait_for_any(offices: Sequence[BatchQueue]) -> None:
         await asyncio.sleep(min(office.pause_s for office in offices))
         for office in offices:
             office.pause_s = min(office.pause_s * _LOOK_GROWTH, _MOST_LOOK_S)
-        if not any(office.jobs for office in offices):
+        if not any(office.is_collecting for office in offices):
             return

@@ -9,14 +9,18 @@ from msgspec.structs import replace
 
 from medthink.models.batches import BatchJob, BatchRow, BatchService
 from medthink.models.prices import Charge, charge_attempt
-from medthink.models.request import ModelError, Usage
-from medthink.runs.batches.jobs import AnsweredInBatch, BatchTable, FailedInBatch, QueuedRow
+from medthink.models.request import ErrorKind, ModelError, Usage
+from medthink.models.wires.failures import BOM
+from medthink.runs.batches.jobs import AnsweredInBatch, BatchTable, FailedInBatch, QueuedRow, lost_in_batch
 from medthink.runs.calls.answerers import ModelAnswerer
 
 Thing = TypeVar("Thing")
 BatchOutcome: TypeAlias = AnsweredInBatch | FailedInBatch
 _MOST_FETCHES = 3
 _ROWS_AT_ONCE = 200
+_MISSING: ErrorKind = "expired"
+# Such results would come again the same: what they leave open is not asked again by itself.
+UNREADABLE: ErrorKind = "invalid_reply"
 
 
 class ForeignResults(Exception):
@@ -33,12 +37,12 @@ class ResultCollector:
         self._folder = folder
 
     async def collect(self, job: BatchJob, waiting: dict[str, QueuedRow]) -> Iterator[list[BatchOutcome]]:
-        """The outcomes of all calls waiting for the job, in portions; NotOurs if it answers none of them.
+        """The outcomes of all calls waiting for the job, in portions; ForeignResults if it answers none of them.
 
         A call missing from the results may have been answered and billed: its outcome is unknown.
         """
         files = [await self._fetch(path, number) for number, path in enumerate(job.results)]
-        if not self._client.has_marks and files and not self._is_ours(job, files, waiting):
+        if files and waiting and not self._is_ours(job, files, waiting):
             raise ForeignResults
         return self._read_all(files, job, waiting)
 
@@ -65,6 +69,7 @@ class ResultCollector:
         """The rows of a file; None for an invalid line."""
         with file.open("rb") as stream:
             for line in stream:
+                line = line.removeprefix(BOM)
                 if not line.strip():
                     continue
                 try:
@@ -76,15 +81,27 @@ class ResultCollector:
         self, files: list[Path], job: BatchJob, waiting: dict[str, QueuedRow]
     ) -> Iterator[list[BatchOutcome]]:
         left = dict(waiting)
-        rows = (row for file in files for row in self._rows(file) if row is not None)
-        found = ((left.pop(row.key), row) for row in rows if row.key in left)
-        yield from _in_portions(self._settle(queued, row) for queued, row in found)
-        problem = f"the job ended ({job.word}) without an outcome for this request"
-        missing: Iterator[BatchOutcome] = (
-            FailedInBatch(key, "expired", problem, "unknown", Charge(row.worst_usd, is_least=True))
-            for key, row in left.items()
-        )
-        yield from _in_portions(missing)
+        yield from _in_portions(self._read_rows(files, left))
+        problem, kind = f"the job ended ({job.word}) without an outcome for this request", _MISSING
+        if any(row is None for file in files for row in self._rows(file)):
+            problem, kind = f"the results of {job.id} cannot be read whole", UNREADABLE
+        lost: Iterator[BatchOutcome] = (lost_in_batch(row, problem, kind) for row in left.values())
+        yield from _in_portions(lost)
+
+    def _read_rows(self, files: list[Path], left: dict[str, QueuedRow]) -> Iterator[BatchOutcome]:
+        """The outcome of each call; where its id comes twice, the answer counts and not the error."""
+        failed: dict[str, BatchOutcome] = {}
+        for row in (row for file in files for row in self._rows(file) if row is not None and row.key in left):
+            outcome = self._settle(left[row.key], row)
+            if isinstance(outcome, AnsweredInBatch):
+                del left[row.key]
+                failed.pop(row.key, None)
+                yield outcome
+            else:
+                failed.setdefault(row.key, outcome)
+        for key, outcome in failed.items():
+            del left[key]
+            yield outcome
 
     def _settle(self, queued: QueuedRow, row: BatchRow) -> BatchOutcome:
         if row.reply is None:

@@ -43,6 +43,9 @@ async def run_by_batches(offices: Sequence[BatchQueue], make_pass: Pass, *, is_p
             await office.flush()
         busy = [office for office in offices if office.is_busy]
         if not is_patient or not busy or any(office.is_manual for office in busy):
+            # Everything else is done or sent.
+            for problem in (problem for office in offices for problem in office.problems):
+                raise problem
             return stop
         await wait_for_any(busy)
 
@@ -72,6 +75,8 @@ async def collect_batches(
         office = BatchQueue(answerer, ledger, Budget(), tracker=tracker, folder=folder)
         opened.push_async_callback(office.close)
         await (office.cancel() if terms.cancel_batches else office.look_round(sends=False))
+        for problem in office.problems:
+            tracker.warn(problem.advice)
         return office.set_aside_usd
 
 

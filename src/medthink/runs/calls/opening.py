@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, NamedTuple
 
-from medthink.runs.batches.jobs import Batch, read_unsettled
+from medthink.runs.batches.jobs import Batch, give_up_batch, read_unsettled
 from medthink.runs.batches.queue import BatchQueue
 from medthink.runs.batches.run import BatchCallMaker, collect_batches, run_by_batches
 from medthink.runs.calls.answerers import Answerer, ModelAnswerer
@@ -84,6 +84,8 @@ async def open_calls(
 
     Answerers that are not checked yet are checked before the first call that has to be sent, if the terms want it.
     """
+    for named in terms.forget_batches:
+        give_up_batch(ledger.connection, named)
     tracker.counts.take_spent(ledger, ledger.totals().own)
     set_aside_usd = 0.0
     if terms.cancel_batches or not terms.batch:

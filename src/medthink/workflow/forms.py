@@ -24,7 +24,7 @@ from medthink.cases.case import Image
 from medthink.core.digest import digest_value
 from medthink.models.request import Schema
 from medthink.workflow.ask import Unparsed
-from medthink.workflow.parsing.replies import drop_thinking, read_object, strip_code_fence
+from medthink.workflow.parsing.replies import drop_thinking, find_object, read_object, strip_code_fence
 
 RULES = "baseline/rules"
 """Answers by the asker's own rules instead of a model."""
@@ -187,7 +187,7 @@ def read_form(text: str, form: type[Form], call: str) -> Form | ReplyFault:
     """The reply as a form of this call, or what is wrong with it."""
     value = _find_object(text)
     if value is None:
-        return ReplyFault("not_json", "the reply was not one JSON object and nothing else")
+        return ReplyFault("not_json", "the reply did not contain one JSON object")
     try:
         read = msgspec.convert(value, form)
     except msgspec.ValidationError as error:
@@ -198,12 +198,12 @@ def read_form(text: str, form: type[Form], call: str) -> Form | ReplyFault:
 
 
 def _find_object(text: str) -> dict[str, Any] | None:
-    """The reply as JSON, else what is left of it without its thinking: a text in the JSON may quote a thinking mark."""
+    """The JSON object that a reply is, which may quote a thinking mark; else the one that follows the thinking."""
     value = read_object(strip_code_fence(text))
     if value is not None:
         return value
     rest = drop_thinking(text)
-    return None if isinstance(rest, Unparsed) else read_object(strip_code_fence(rest))
+    return None if isinstance(rest, Unparsed) else find_object(rest)
 
 
 def first_fault(faults: Iterable[ReplyFault | None]) -> ReplyFault | None:

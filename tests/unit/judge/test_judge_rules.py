@@ -16,7 +16,7 @@ from medthink.judge.rubric import DIMENSIONS, ERROR_TYPES, SECTIONS, SEVERITIES,
 from medthink.judge.units import UnitSource, split_source
 from medthink.models.request import Request
 from medthink.runs.calls.forms import RulesAnswerer
-from medthink.workflow.forms import PromptFiles
+from medthink.workflow.forms import PromptFiles, ReplyFault
 
 EVIDENCE = Evidence(
     options={"A": "Pneumothorax", "B": "Pleural effusion"},
@@ -25,12 +25,43 @@ EVIDENCE = Evidence(
 )
 
 
-def judge(text: str, what: str = "steps"):
-    source = UnitSource(run="r", case=1, sample=0, what=what, parts={"rationale": text})
+def judge(text: str, what: str = "steps", write=lambda reply: reply):
+    source = UnitSource(run="r", case=1, sample=0, what=what, parts={"rationale": text}, findings=FINDINGS[what])
     units = split_source(source)
     prompt = verdict_prompt(units, EVIDENCE, source)
     reply = asyncio.run(RulesAnswerer().answer(prompt, Request(parts=()), lambda _: None))
-    return KINDS[what].read_reply(reply.text, prompt.call, units, EVIDENCE.names())
+    return KINDS[what].read_reply(write(reply.text), prompt.call, units, EVIDENCE.names())
+
+
+FINDINGS = dict.fromkeys(KINDS, ()) | {"omissions": (("There is a right pleural effusion.", True),)}
+JUDGED_ALONE = [what for what, kind in KINDS.items() if not kind.is_pairwise]
+
+
+@pytest.mark.parametrize("what", JUDGED_ALONE)
+def test_a_verdict_without_a_reason_is_refused_in_every_kind(what):
+    def blank(reply):
+        form = json.loads(reply)
+        for verdict in (form.get("education") or form["verdicts"])[:1]:
+            verdict["reason"] = " "
+        return json.dumps(form)
+
+    assert not isinstance(judge("There is a pleural effusion.", what), ReplyFault)
+    assert judge("There is a pleural effusion.", what, blank).complaint.endswith("has no reason")
+
+
+@pytest.mark.parametrize("what", JUDGED_ALONE)
+@pytest.mark.parametrize(
+    "frame",
+    ["Here is my assessment.\n\n{}", "```json\n{}\n```", "Sure:\n```json\n{}\n```\nDone.", "{} Done."],
+)
+def test_a_form_is_read_whatever_is_written_around_it(what, frame):
+    plain = judge("There is a pleural effusion.", what)
+    assert judge("There is a pleural effusion.", what, lambda reply: frame.replace("{}", reply)) == plain
+
+
+def test_a_form_in_the_thinking_is_no_verdict():
+    told = judge("There is a pleural effusion.", write=lambda reply: f"<think>{reply}</think> I cannot tell.")
+    assert isinstance(told, ReplyFault)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from medthink.judge.kinds.kind import (
     ReaderColumn,
     common_scores,
     match_ids,
+    refuse_no_reason,
 )
 from medthink.judge.kinds.rule_verdict import RuleVerdict, rule_on_findings
 from medthink.judge.rubric import (
@@ -45,7 +46,17 @@ from medthink.judge.scores import (
 from medthink.judge.units import UnitSet, UnitSource
 from medthink.models.request import Schema
 from medthink.stats import Measured
-from medthink.workflow.forms import TEXT, ReplyFault, ReplyForm, form_schema, list_of, object_of, one_of, read_form
+from medthink.workflow.forms import (
+    TEXT,
+    ReplyFault,
+    ReplyForm,
+    first_fault,
+    form_schema,
+    list_of,
+    object_of,
+    one_of,
+    read_form,
+)
 from medthink.workflow.prediction import Prediction
 from medthink.workflow.sentences import split_sentences
 
@@ -333,7 +344,7 @@ def match_dimensions(scores: Sequence[DimensionForm], ids: Sequence[str]) -> tup
     if wrong:
         return ReplyFault("contradictory", f'{wrong[0]}: "zero" must say absent or wrong for a 0, and only for a 0')
     ordered = sorted(scores, key=lambda score: DIMENSIONS.index(score.dimension))
-    return tuple(
+    return first_fault(refuse_no_reason(one.dimension, one.reason) for one in ordered) or tuple(
         EducationVerdict(
             id=education_id(ids, one.dimension),
             dimension=one.dimension,

@@ -17,7 +17,7 @@ from medthink.judge.rubric import ERROR_TYPES, SUPPORTS, ErrorType, Support
 from medthink.judge.scores import JudgeConfigScores, JudgedSlice, Rights, ScoreCell, ScoreTable, Units, measure_coverage
 from medthink.judge.units import MAX_UNITS, UnitSet, UnitSource
 from medthink.models.request import Schema
-from medthink.workflow.forms import ReplyFault
+from medthink.workflow.forms import ReplyFault, first_fault
 from medthink.workflow.prediction import Prediction
 from medthink.workflow.sentences import split_sentences
 
@@ -230,7 +230,7 @@ def common_scores(rows: Sequence[Judgement], units: Units) -> dict[str, Any]:
 
 
 def match_ids(verdicts: Iterable[Given], ids: Sequence[str]) -> tuple[Given, ...] | ReplyFault:
-    """The verdicts in the order of the units; each unit needs exactly one."""
+    """The verdicts in the order of the units; each unit needs exactly one, with a reason."""
     by_id: dict[str, Given] = {}
     counts: Counter[str] = Counter()
     for verdict in verdicts:
@@ -242,13 +242,19 @@ def match_ids(verdicts: Iterable[Given], ids: Sequence[str]) -> tuple[Given, ...
     problems = [f"no verdict for {', '.join(missing)}"] if missing else []
     problems += [f"more than one verdict for {', '.join(twice)}"] if twice else []
     problems += [f"{strange} verdicts for ids that were not given"] if strange else []
-    return ReplyFault("wrong_ids", "; ".join(problems)) if problems else tuple(by_id[one] for one in ids)
+    if problems:
+        return ReplyFault("wrong_ids", "; ".join(problems))
+    ordered = tuple(by_id[one] for one in ids)
+    return first_fault(refuse_no_reason(one.id, one.reason) for one in ordered) or ordered
+
+
+def refuse_no_reason(name: str, reason: str) -> ReplyFault | None:
+    """The fault of a verdict without a reason: its judge did not say what it rests on."""
+    return None if reason.strip() else ReplyFault("wrong_form", f"{name} has no reason")
 
 
 def check_grounds(verdict: UnitVerdict, rests_on: Sequence[str], allowed: Sequence[str]) -> ReplyFault | None:
-    """Why a verdict's reason or grounds are not acceptable; None if they are."""
-    if not verdict.reason.strip():
-        return ReplyFault("wrong_form", f"{verdict.id} has no reason")
+    """Why a verdict's grounds are not acceptable; None if they are."""
     if not rests_on or set(rests_on) - set(allowed):
         return ReplyFault("wrong_form", f'{verdict.id} must rest on one or more of the names given for "rests_on"')
     return None

@@ -71,12 +71,9 @@ class SingleLabelKind(JudgeKind[Given, Scored]):
         matched = form if isinstance(form, ReplyFault) else match_ids(form.verdicts, units.ids)
         if isinstance(matched, ReplyFault):
             return matched
-        return first_fault(self._check(one, rests_on) for one in matched) or matched
-
-    def _check(self, verdict: UnitVerdict, rests_on: Sequence[str]) -> ReplyFault | None:
-        if self.has_grounds:
-            return check_grounds(verdict, getattr(verdict, "rests_on"), rests_on)  # noqa: B009
-        return None if verdict.reason.strip() else ReplyFault("wrong_form", f"{verdict.id} has no reason")
+        if not self.has_grounds:
+            return matched
+        return first_fault(check_grounds(one, getattr(one, "rests_on"), rests_on) for one in matched) or matched  # noqa: B009
 
     def read_stored(self, rows: Sequence[Mapping[str, Any]]) -> tuple[Given, ...]:
         """The verdicts as they are."""

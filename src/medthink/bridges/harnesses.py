@@ -99,7 +99,8 @@ def write_vlmevalkit(
     if out.suffix != ".tsv":
         raise UsageError(f"{out} would not be found by VLMEvalKit", remedy="give a name that ends in .tsv")
     split = benchmark[options.split]
-    columns = ["index", "image", "question", *LETTERS, "answer", "category", "split"]
+    letters = sorted({*LETTERS, *(letter for case in split for letter in case.question.options)})
+    columns = ["index", "image", "question", *letters, "answer", "category", "split"]
     without = 0
     with open_for_writing(out) as stream:
         stream.write(_tsv_line(columns))

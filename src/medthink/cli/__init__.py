@@ -6,7 +6,7 @@
 import io
 import os
 import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Command(NamedTuple):
@@ -63,28 +63,49 @@ COMPLETE_VARIABLE = "_MEDTHINK_COMPLETE"
 _EXAMPLE = "Example: medthink demo"
 
 
+class _Output(io.FileIO):
+    """Standard output that falls silent once its reader (`| head`) has gone: a command ends with its own exit code."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data)
+        except BrokenPipeError:
+            _fall_silent(self.fileno())
+            return len(data)
+
+
 def main() -> None:
     """Run `medthink` and leave with its exit code."""
+    if sys.stdout is None:
+        # So it is where a shell has closed it: `medthink … >&-`.
+        sys.exit(_complain("standard output is closed\n  → open it, or send it to a file"))
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that cannot show a character gets a question mark in its place, never an error.
-        sys.stdout.reconfigure(errors="replace")
+        sys.stdout = io.TextIOWrapper(
+            io.BufferedWriter(_Output(sys.stdout.fileno(), "w", closefd=False)),
+            encoding=sys.stdout.encoding,
+            errors="replace",
+            line_buffering=sys.stdout.line_buffering,
+        )
     try:
         code = _follow(sys.argv[1:])
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The program reading our output (`| head`) has closed it; that is not an error.
-        code = _fall_silent(0)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        sys.stderr.write(f"medthink: {place}{error.strerror}\n  → check the output path and its free space\n")
-        code = _fall_silent(2)
+        code = _complain(f"{place}{error.strerror}\n  → check the output path and its free space")
+        _fall_silent(sys.stdout.fileno())
     sys.exit(code)
 
 
-def _fall_silent(code: int) -> int:
+def _complain(message: str) -> int:
+    if sys.stderr is not None:
+        sys.stderr.write(f"medthink: {message}\n")
+    return 2
+
+
+def _fall_silent(output: int) -> None:
     """Stop writing to a closed output."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return code
+    os.dup2(os.open(os.devnull, os.O_WRONLY), output)
 
 
 def _follow(words: list[str]) -> int:

@@ -1,6 +1,7 @@
 """Commands with subcommands, imported when they are called."""
 
 import os
+import re
 import sys
 from importlib import import_module
 from itertools import groupby
@@ -106,6 +107,7 @@ def run_command(words: list[str]) -> int:
     # The matrices here are small: one thread is faster than several waiting for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     command = load_command(name)
+    rest = [_expand_home(word) for word in rest]
     try:
         load_env_file()
         code = command.main(
@@ -118,11 +120,18 @@ def run_command(words: list[str]) -> int:
         return _complain(str(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         return _complain("interrupted", 130)
-    except SystemExit:
-        # click and rich exit this way, with 1, when the output is closed.
-        raise BrokenPipeError from None
+    except SystemExit as end:
+        # Nothing of ours leaves this way: a plug-in, or a library that it uses.
+        said = "" if end.code is None else f": {end.code}"
+        return _complain(f"a plug-in or a library ended the program{said}\n  → do what it asks, or leave it out", 3)
     # click returns the command's exit code; a command that simply ends returns 0.
     return code if isinstance(code, int) else 0
+
+
+def _expand_home(word: str) -> str:
+    """`--out=~/x` with the home folder in it: a shell expands `~` only where a word begins."""
+    flag = re.match(r"--[\w-]+=(?=~)|-[A-Za-z](?=~)", word)
+    return flag[0] + os.path.expanduser(word[flag.end() :]) if flag else word  # noqa: PTH111
 
 
 def _complain(message: str, code: int) -> int:

@@ -34,8 +34,10 @@ def load_env_file(file: Path = FILE) -> None:
         return
     try:
         text = file.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot be read: {error}", file=file, remedy="correct or remove it") from None
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}", file=file, remedy="correct or remove it") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"not UTF-8 at byte {error.start}", file=file, remedy="save the file as UTF-8") from None
     for name, value in read_assignments(text).items():
         if name in KEYS and value and not os.environ.get(name):
             os.environ[name] = value

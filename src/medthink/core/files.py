@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -37,7 +38,8 @@ def write_atomic(path: Path, chunks: Iterable[bytes]) -> None:
 def open_for_writing(path: Path) -> Iterator[BinaryIO]:
     """A stream to a temporary file beside `path` that is fsynced and renamed to it when all is written.
 
-    A link is followed. A folder, a device or a pipe is refused: the rename would put a file in its place.
+    A file that is there keeps its permissions, and a link is followed. A folder, a device or a pipe is refused: the
+    rename would put a file in its place.
     """
     target = Path(os.path.realpath(path))
     try:
@@ -53,7 +55,7 @@ def open_for_writing(path: Path) -> Iterator[BinaryIO]:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        part.chmod(0o666 & ~_umask())
+        part.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666 & ~_umask())
         part.replace(target)
         sync_folder(target.parent)
     except OSError as error:

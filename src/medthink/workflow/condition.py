@@ -266,10 +266,10 @@ def _refuse_contradiction(condition: Condition) -> None:
         )
     if condition.option_order != "as_is" and not condition.show_options:
         raise UsageError("hidden options have no order", remedy="show the options, or leave option_order out")
-    if condition.swap_images and condition.findings == "expert":
-        raise UsageError(
-            "expert findings describe the case's own images, not those swapped in", remedy="leave out one of the two"
-        )
+    for name in ("findings", "summary"):
+        if condition.swap_images and getattr(condition, name) == "expert":
+            problem = f"the expert {name} would describe the case's own images, not those swapped in"
+            raise UsageError(problem, remedy="leave out one of the two")
     if not condition.prompt_set:
         raise UsageError("prompt_set is empty", remedy='name a prompt set, such as "default"')
 

@@ -90,6 +90,8 @@ Part = str | Image
 
 _SETS = Path(__file__).parent / "prompt_sets"
 _PLACE = re.compile(r"\{\{(\w+)\}\}")
+# Places that number or count what is shown; a set may do without.
+_COUNTS = frozenset({"count", "number"})
 _BLOCKS = frozenset({"history", "images", "findings", "summary", "options"})
 _OWN_BLOCKS: dict[PromptKind, tuple[str, ...]] = {
     "hidden_option": ("option_hidden",),
@@ -242,6 +244,7 @@ def load_prompts(name: str) -> PromptSet:
     prompts = PromptSet(name, {file: _read(_place_of(folder, file)) for file in names})
     for kind in _KINDS:
         _refuse_unknown_blocks(prompts, kind)
+        _refuse_missing_blocks(prompts, kind)
     return prompts
 
 
@@ -283,6 +286,19 @@ def _refuse_unknown_blocks(prompts: PromptSet, kind: PromptKind) -> None:
                     f"{place[0]} is not a block in its own paragraph",
                     file=f"{prompts.name}/{name}",
                     remedy=f"blocks: {', '.join(sorted(_BLOCKS))}",
+                )
+
+
+def _refuse_missing_blocks(prompts: PromptSet, kind: PromptKind) -> None:
+    """What a run records as shown must be sent: every block of the default set's file, once, with what it holds."""
+    for name in _files_of(kind):
+        found, due = (_PLACE.findall(text) for text in (prompts.files[name], _read(_SETS / "default" / name)))
+        for place in dict.fromkeys(due):
+            if place not in _COUNTS and found.count(place) != 1:
+                raise DataError(
+                    f"{{{{{place}}}}} stands there {found.count(place)} times, and should once",
+                    file=f"{prompts.name}/{name}",
+                    remedy="put it where it is to be shown, as in the default set",
                 )
 
 

@@ -33,6 +33,8 @@ RECALL_KINDS: tuple[PromptKind, ...] = ("hidden_option", "hidden_option", "optio
 
 async def recall(question: Question, cues: Cues, ask: Ask, condition: Condition) -> RecallOutcome:  # noqa: ARG001
     """Ask for what only memory of the published case can answer: a hidden option, the letters, the case's number."""
+    if not question.options:
+        return outcome_so_far(RecallOutcome(), Unanswered("failed", "the case has no options, so none can be hidden"))
     prompts = load_prompts(condition.prompt_set)
     hidden = _hide_one(question, condition.seed)
     other = show_under_condition(Condition(option_order="seeded", seed=condition.seed), question)

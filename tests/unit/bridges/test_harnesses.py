@@ -195,3 +195,14 @@ def test_vlmevalkit_itself_loads_the_table(odd_table):
 
 def pixels_of(seed):
     return hashlib.sha256(Image.open(io.BytesIO(picture(seed))).convert("RGB").tobytes()).hexdigest()
+
+
+def test_a_sixth_option_is_in_the_table(tmp_path):
+    root = write_benchmark(tmp_path / "six", cases=1)
+    row = json.loads((root / "test.jsonl").read_text())
+    row["options"] |= {"F": "Disease F"}
+    row |= {"correct_answer": "F", "correct_answer_text": "Disease F"}
+    (root / "test.jsonl").write_text(json.dumps(row) + "\n")
+    export("vlmevalkit", root, tmp_path / "T.tsv")
+    (told,) = read_table(tmp_path / "T.tsv")
+    assert (told["F"], told["answer"]) == ("Disease F", "F")

@@ -1,3 +1,6 @@
+import io
+import json
+import shutil
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -6,15 +9,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.cases.files import tables
-from medthink.cases.files.export import table_from_cases
+from medthink.cases.files.export import export_benchmark, table_from_cases
 from medthink.cases.files.rows import row_from_case
 from medthink.cases.files.tables import JsonlTable, ParquetTable
 from medthink.core.errors import DataError
 from medthink.core.jsonio import encode_json
+from small_benchmark import write_benchmark
 
 Rows = dict[str, list[dict[str, Any]]]
 MakeRow = Callable[..., dict[str, Any]]
@@ -274,3 +279,21 @@ def test_a_file_without_permission_is_one_error(tmp_path: Path, name: str, monke
     # Not chmod, which does not stop root.
     monkeypatch.setattr(Path, "open", refuse)
     assert "Permission denied" in str(refusal(tmp_path / name))
+
+
+def test_one_embedded_path_in_two_splits_is_refused_at_opening(tmp_path: Path) -> None:
+    for split, shade in (("train", 10), ("test", 200)):
+        root = write_benchmark(tmp_path / split, cases=1, images=1)
+        row = json.loads((root / "test.jsonl").read_text())
+        (root / "train.jsonl").unlink()
+        (root / "test.jsonl").write_text(json.dumps(row) + "\n")
+        stream = io.BytesIO()
+        Image.new("L", (8, 8), shade).save(stream, "PNG")
+        (root / row["image_01_path"]).write_bytes(stream.getvalue())
+        export_benchmark(Benchmark.open(root), tmp_path / f"{split}-out", format="parquet", embed_images=True)
+        (tmp_path / "both").mkdir(exist_ok=True)
+        shutil.copy(tmp_path / f"{split}-out/test.parquet", tmp_path / f"both/{split}.parquet")
+    with pytest.raises(DataError, match=r"images/case00100/i100x1\.jpg.*is in .*\.parquet, too"):
+        Benchmark.open(tmp_path / "both")
+    (tmp_path / "both/train.parquet").unlink()
+    assert Benchmark.open(tmp_path / "both").case(100).question.images[0].read()

@@ -223,3 +223,12 @@ def test_a_benchmark_with_errors_is_written_and_declined(tmp_path):
 
     end = run_stage(stage, work, Rulings())
     assert "has errors" in str(end.stopped_by)
+
+
+@pytest.mark.parametrize("stage", ["split", "textonly"])
+@pytest.mark.parametrize("letters", ["ABCD", "ABCDEF"])
+def test_other_than_five_options_are_refused_with_the_case(tmp_path, stage, letters):
+    options = {letter: f"Disease {letter}" for letter in letters}
+    given = [_case(1), draft(2, history="Pain.", diagnosis="Disease A", options=options)]
+    with pytest.raises(DataError, match=f"case 2 has {len(letters)} options, not the five from A to E"):
+        try_stage(stage, tmp_path, given)

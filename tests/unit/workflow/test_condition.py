@@ -59,6 +59,7 @@ def test_expert_words_make_another_kind(findings: str, summary: str, is_unaided:
         {"temperature": float("nan")}, {"samples": 0}, {"max_tokens": 0}, {"seed": -1}, {"model_seed": -1},
         {"option_order": 0}, {"option_order": -2}, {"option_order": "seeded", "show_options": False},
         {"prompt_set": ""}, {"swap_images": True, "findings": "expert"}, {"image_max_side": 0},
+        {"swap_images": True, "summary": "expert"},
         {"image_max_bytes": 0},
     ],
 )  # fmt: skip

@@ -135,3 +135,28 @@ def test_a_prompt_set_that_is_not_one_is_refused(tmp_path: Path) -> None:
     (folder / "twi.md").unlink()
     with pytest.raises(DataError, match="lacks this file"):
         load_prompts(f"{folder}")
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "place"),
+    [
+        ("answer.md", "{{history}}\n\n{{findings}}\n\n{{summary}}\n\n{{options}}\n\nAnswer.", "images"),
+        (
+            "answer.md",
+            "{{history}}\n\n{{images}}\n\n{{images}}\n\n{{findings}}\n\n{{summary}}\n\n{{options}}\n\nAnswer.",
+            "images",
+        ),
+        ("findings.md", "{{history}}\n\nWhat does the image show?", "images"),
+        ("discussion.md", "{{images}}\n\n{{findings}}\n\n{{summary}}\n\n{{options}}\n\nDiscuss.", "history"),
+        ("blocks/options.md", "Choose one.", "lines"),
+        ("blocks/history.md", "The history is hidden.", "text"),
+    ],
+)
+def test_a_set_that_would_not_send_what_a_run_records_is_refused(
+    tmp_path: Path, file: str, text: str, place: str
+) -> None:
+    folder = copy_set(tmp_path)
+    (folder / file).write_text(text + "\n")
+    with pytest.raises(DataError, match=rf"\{{\{{{place}\}}\}} stands there [02] times") as caught:
+        load_prompts(f"{folder}")
+    assert file in caught.value.file

@@ -122,3 +122,8 @@ def test_recall_ends_in_no_letter_and_shows_no_image_unless_asked():
     assert not has_letters("recall", CONDITION) and has_letters("answer", Condition())
     assert CONDITION.image_share == 0
     assert make_question(2).images
+
+
+def test_a_case_without_options_fails_alone_and_nothing_is_asked():
+    outcome, prompts = recall(Question("Patient.", (), {}), lambda prompt: {})
+    assert (outcome.state, prompts) == ("failed", []) and "no options" in outcome.detail

@@ -51,7 +51,12 @@ def find_images(path: Path, tables: tuple[CaseTable, ...]) -> ImageStore:
         return ZipImages(archive)
     beside = (ParquetTable(table.path.with_suffix(".parquet"), table.split) for table in tables)
     embedding = tuple(table.path for table in beside if table.path.is_file() and table.has_embedded_images)
-    return ParquetImages(embedding) if embedding else NoImages(root)
+    if not embedding:
+        return NoImages(root)
+    images = ParquetImages(embedding)
+    if len(embedding) > 1:
+        images.open()
+    return images
 
 
 def _holds_anything(folder: Path) -> bool:

@@ -45,6 +45,10 @@ class ParquetImages(StampedStore):
     def __reduce__(self) -> tuple[Any, ...]:
         return ParquetImages, (self.files,)
 
+    def open(self) -> None:
+        """Find every image now, or raise DataError."""
+        self._spots()
+
     @property
     def place(self) -> str:
         """The files themselves, whichever links lead to them."""
@@ -84,10 +88,19 @@ class ParquetImages(StampedStore):
                 # Before they are opened: a file that is replaced meanwhile has another stamp the next time.
                 self._stamps = {path: stamp_of(path.stat()) for path in self.files if path.is_file()}
                 self._files = {path: parquet_file(path) for path in self.files}
-                self._index = {
-                    name: spot for path in self.files for name, spot in _find_images(path, self._files[path])
-                }
+                self._index = self._find()
             return self._index
+
+    def _find(self) -> dict[str, _Spot]:
+        """Where each image lies, or DataError for a path that two files give to a picture of their own."""
+        index: dict[str, _Spot] = {}
+        for path in self.files:
+            for name, spot in _find_images(path, self._files[path]):
+                earlier = index.setdefault(name, spot)
+                if earlier.file != path:
+                    problem = f"an image of this path is in {earlier.file.name}, too"
+                    raise refusal(problem, path, name, remedy="give every image a path of its own")
+        return index
 
     def _chunk(self, spot: _Spot) -> "pa.ChunkedArray":
         key = spot[:3]

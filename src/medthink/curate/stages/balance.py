@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from medthink.cases.case import LETTERS
 from medthink.core.digest import seed_from
+from medthink.core.errors import DataError
 from medthink.curate.ask import StageModel
 from medthink.curate.decision import StageResult, drop_case, pass_case
 from medthink.curate.draft import Draft
@@ -236,6 +237,13 @@ def _contender(case: int, pool: Pool) -> BalanceCase:
     lengths = sorted(map(len, pool.distractors))
     middle = lengths[len(lengths) // 2] if lengths else 0
     return BalanceCase(case, reachable, abs(len(pool.gold) - middle))
+
+
+def refuse_other_options(draft: Draft) -> None:
+    """DataError for a case whose options are not the five that ranks and letters are for."""
+    if list(draft.case.question.options) != list(LETTERS):
+        problem = f"case {draft.id} has {len(draft.case.question.options)} options, not the five from A to E"
+        raise DataError(problem, field="options", remedy="let the stage balance choose five first")
 
 
 def answer_length_rank(draft: Draft) -> int:

@@ -31,6 +31,7 @@ from medthink.curate.stages.balance import (
     assign_letters,
     cases_over_cap,
     place_options,
+    refuse_other_options,
 )
 
 _GRAM, _SKETCH = 5, 64
@@ -223,6 +224,8 @@ class SplitStage(Stage[SplitSettings]):
     def survey(self, drafts: Drafts) -> None:
         """Group, balance the ranks, split, assign letters."""
         shares = self._shares()
+        for draft in drafts():
+            refuse_other_options(draft)
         seen = [_Seen(draft.id, _labels(draft), answer_length_rank(draft), _gap(draft)) for draft in drafts()]
         ranks = {one.case: one.rank for one in seen}
         contenders = [BalanceCase(one.case, (one.rank,), one.gap) for one in seen]

@@ -22,7 +22,7 @@ from medthink.curate.decision import CALL_FAILED, StageResult, drop_case, hold_c
 from medthink.curate.draft import Draft
 from medthink.curate.rulings import CaseRulings
 from medthink.curate.stage import AtLeastOne, CallSettings, Drafts, Stage
-from medthink.curate.stages.balance import assign_letters, place_options
+from medthink.curate.stages.balance import assign_letters, place_options, refuse_other_options
 from medthink.runs.calls.asking import SharedCalls
 from medthink.runs.calls.budget import Budget
 from medthink.runs.calls.opening import SweepShared
@@ -159,7 +159,10 @@ class TextOnlyStage(Stage[TextOnlySettings]):
 
     def survey(self, drafts: Drafts) -> None:
         """Run every probe, and decide which cases stay and with which letter."""
-        keys = {draft.id: draft.case.reference.answer for draft in drafts()}
+        keys: dict[int, str] = {}
+        for draft in drafts():
+            refuse_other_options(draft)
+            keys[draft.id] = draft.case.reference.answer
         self._probes = [*self._guess(drafts), *self._ask_models(keys)]
         self._needed = self.settings.min_solved or len(self._voting)
         self._found = {case: self._judge(case) for case in keys}

@@ -77,7 +77,7 @@ class Store:
         return (file is None or Path(file).is_file()) and sa.inspect(self._engine).has_table("alembic_version")
 
     def _upgrade(self) -> None:
-        """Migrate the tables to this release's form; several processes may open a store at once."""
+        """Make the tables, or migrate those of an earlier release; several processes may open a store at once."""
         from alembic import command
         from alembic.config import Config
 
@@ -87,7 +87,11 @@ class Store:
             if not self.is_sqlite:
                 connection.execute(sa.text("SELECT pg_advisory_xact_lock(7233)"))
             config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+            if sa.inspect(connection).has_table("alembic_version"):
+                command.upgrade(config, "head")
+            else:
+                tables.metadata.create_all(connection, checkfirst=False)
+                command.stamp(config, "head")
 
 
 def _shown_place(url: sa.URL) -> str:

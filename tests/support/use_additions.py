@@ -9,6 +9,8 @@ from typing import Any
 
 import further_text
 from medthink.cli.command import run_command
+from people import send
+from reading_room import open_room
 from small_benchmark import write_benchmark
 
 SAID = {"answer": "A", "explanation": "A mass. It may grow.", "impression": "A mass."}
@@ -76,6 +78,20 @@ def use_in_a_run(root: Path, bench: Path) -> Path:
     return run
 
 
+def use_in_a_study(root: Path, run: Path) -> None:
+    """The kind of judging: on the form of a study, and on a reader's page."""
+    with open_room(root, run, kinds=("certainty",)) as room:
+        with room.board.client(room.cora) as client:
+            assert "How sure each sentence sounds" in client.get("/studies/new").text
+        with room.board.client(room.anna) as client:
+            address = room.address("anna")
+            client.get(address)
+            send(client, f"{address}/commit", option="A", confidence="3", seconds="40")
+            (text,) = client.get(f"{address}/state").json()["reveal"]["texts"]
+    assert text["title"] == "Certainty"
+    assert {field["name"] for item in text["items"] for field in item["fields"]} == {"certainty"}
+
+
 def main(root: Path) -> None:
     """Every addition once."""
     bench = write_benchmark(root / "bench", cases=6)
@@ -84,6 +100,8 @@ def main(root: Path) -> None:
     do("data", "check", bench)
     do("judge", run, "--judge", "baseline/rules", "--kinds", "certainty")
     assert {json.loads(line)["what"] for line in (run / "judgements.jsonl").read_text().splitlines()} == {"certainty"}
+    (root / "room").mkdir()
+    use_in_a_study(root / "room", run)
     do("curate", "short", bench / "test.jsonl", "--fewest", 40, "--work", root / "work")
     (root / "board").mkdir()
     further_text.main(root / "board")

@@ -1,4 +1,4 @@
-"""The Python interface: what a notebook or a script calls, from the benchmark to the report.
+"""The Python interface for notebooks and scripts, from the benchmark to the report.
 
 Each function does what the command of the same name does, and returns a value that displays itself in a notebook.
 """

@@ -117,7 +117,7 @@ def pointer_for_zip(root: Path) -> Path:
 
 
 BAD = {
-    "cut off line": (jsonl(LINE + b"\n" + LINE[:50]), "test.jsonl:2: not JSON", "cut off"),
+    "cut off line": (jsonl(LINE + b"\n" + LINE[:50]), "test.jsonl:2: not JSON", "truncated"),
     "wrong encoding": (jsonl(LINE.replace(b"A history", b"\xe4")), "test.jsonl:1: not UTF-8", "save the file as UTF-8"),
     "byte-order mark": (jsonl(b"\xef\xbb\xbf" + LINE), "byte-order mark", "plain UTF-8"),
     "CRLF": (jsonl(LINE + b"\r\n"), "CRLF", "LF"),
@@ -128,7 +128,7 @@ BAD = {
     "folder for file": (folder_for_file, "not a file", "inside it"),
     "pipe": (pipe, "not a regular file", "copy its content"),
     "link to nothing": (link_to_nothing, "test.jsonl: no such file", "check the path"),
-    "long number": (jsonl(LINE[:-1] + b',"x":%d}' % 2**64), "test.jsonl:1: x: a whole number", "write it as text"),
+    "long number": (jsonl(LINE[:-1] + b',"x":%d}' % 2**64), "test.jsonl:1: x: a whole number", "write it as a string"),
     "gigabyte line": (gigabyte_line, "longer than", "JSON Lines"),
     "missing columns": (parquet(title=..., options=...), "columns are missing: title, options", "split of"),
     "impossible column": (parquet(blob=b"\0"), "blob: the column holds binary", "drop the column"),

@@ -96,7 +96,7 @@ def test_the_requests_can_be_carried_away_and_the_output_brought_back(tmp_path, 
     cut = tmp_path / "cut.jsonl"
     cut.write_text(output.read_text()[:-50])
     code, _, err = finish(medthink("import", cut, "--out", out))
-    assert code == 2 and "cut.jsonl:4" in err and "still writing" in err
+    assert code == 2 and "cut.jsonl:4" in err and "finished writing" in err
     code, said, err = finish(medthink("import", output, "--out", out))
     assert code == 0, err
     assert "4 requests answered" in said and "plan.toml" in said

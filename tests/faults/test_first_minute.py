@@ -81,7 +81,7 @@ def test_a_dead_server_is_told_at_once(tmp_path):
     with serving() as url:
         pass
     code, err = start(tmp_path, f"{url}/v1")
-    assert (code, f"nothing answers at {url}/v1" in err, "check --base-url" in err) == (3, True, True)
+    assert (code, f"no server answers at {url}/v1" in err, "check --base-url" in err) == (3, True, True)
 
 
 def test_a_missing_v1_is_told_with_the_right_address(tmp_path):

@@ -328,7 +328,7 @@ def test_a_dead_judge_is_told_at_once_or_waited_for_as_long_as_patience_lasts(tm
         gone = server.url
     words = ["judge", run, "--judge", "server/a", "--base-url", gone]
     code, _, err = finish(medthink(*words))
-    assert (code, f"nothing answers at {gone}" in err, "check --base-url" in err) == (3, True, True)
+    assert (code, f"no server answers at {gone}" in err, "check --base-url" in err) == (3, True, True)
     assert read_rows(run / "judge.sqlite", "SELECT count(*) FROM calls") == [(0,)]
     code, _, err = finish(medthink(*words, "--no-preflight", "--max-wait", "1", "--concurrency", "2"))
     assert (code, "waiting: " in err, "Traceback" in err) == (3, True, False)

@@ -107,7 +107,7 @@ def test_a_provider_that_fails_ends_its_own_runs_alone(tmp_path, start_server, i
     plan.write_text(f'data = "bench"\nout = "sweep"\n{blocks}')
     code, out, err = finish(medthink("sweep", plan))
     assert code == 3
-    assert err.count("bad: nothing answers at" if is_dead else "no case was answered: bad") == 1
+    assert err.count("bad: no server answers at" if is_dead else "no case was answered: bad") == 1
     assert err.count("→ ") == 2, "where the sweep goes, and one remedy"
     assert re.search(r"good +2 of 2 +2 ok", out)
 

@@ -45,3 +45,10 @@ def test_no_path_of_a_machine_is_tracked():
         if Path(ROOT, name).is_file() and homes.search(Path(ROOT, name).read_bytes())
     ]
     assert found == []
+
+
+def test_the_glossary_lists_no_word_twice():
+    rows = re.findall(r"^\| (\*\*.+?) \|", (ROOT / "docs/glossary.md").read_text(encoding="utf-8"), re.MULTILINE)
+    words = [word for row in rows for word in re.findall(r"\*\*(.+?)\*\*", row)]
+    assert len(words) > 50
+    assert {word for word in words if words.count(word) > 1} == set()

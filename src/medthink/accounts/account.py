@@ -1,4 +1,4 @@
-"""A person in the store."""
+"""Accounts: people in the store, with their names, roles and teams."""
 
 import re
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ def ensure_team(connection: Connection, name: str) -> int:
 
 
 def lock_team(connection: Connection, team_id: int) -> None:
-    """Let no other writer count this team's submissions until the transaction ends."""
+    """Lock the team, so that no other writer counts its submissions before the transaction ends."""
     connection.execute(sa.select(tables.teams.c.id).where(tables.teams.c.id == team_id).with_for_update())
 
 
@@ -157,7 +157,7 @@ def set_roles(store: Store, account: Account, roles: Sequence[GivenRole], *, act
 
 
 def set_disabled(store: Store, account: Account, *, is_disabled: bool, actor: str) -> None:
-    """Close an account with all its credentials, or reopen it; the last maintainer cannot be closed."""
+    """Disable an account and all its credentials, or enable it again; the last maintainer cannot be disabled."""
     with store.write() as connection:
         if is_disabled:
             _refuse_last_maintainer(connection, account)

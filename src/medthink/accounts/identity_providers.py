@@ -1,6 +1,6 @@
-"""Sign-in through an external provider: OpenID Connect or GitHub, by `authlib`.
+"""Sign-in through an external provider: OpenID Connect or GitHub, with `authlib`.
 
-A sign-in begins with `start_sign_in`, which keeps the secrets of this one attempt in the store, and ends with
+A sign-in begins with `start_sign_in`, which stores the secrets of this one attempt, and ends with
 `complete_sign_in`, which removes them again: a provider's answer can be used once, within ten minutes, and only by the
 browser that began.
 """
@@ -74,7 +74,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PendingSignIn(msgspec.Struct, frozen=True):
-    """A sign-in in progress: where the browser is sent, and what it must bring back."""
+    """A sign-in in progress: the address that the browser is sent to, and the state that it must return."""
 
     address: str
     state: str

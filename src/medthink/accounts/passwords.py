@@ -1,4 +1,4 @@
-"""Passwords, hashed by argon2id."""
+"""Passwords, hashed with argon2id."""
 
 import secrets
 import threading

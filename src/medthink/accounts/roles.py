@@ -1,4 +1,4 @@
-"""The roles a person can have, what each may do, and the scopes of a program."""
+"""The roles a person can have, the rights of each, and the scopes of API tokens."""
 
 from collections.abc import Iterable
 from typing import Literal, get_args
@@ -23,7 +23,7 @@ SCOPES: tuple[TokenScope, ...] = get_args(TokenScope)
 SCOPE_MEANINGS: dict[TokenScope, str] = {
     "read": "see the team's own submissions",
     "submit": "submit, publish and withdraw the team's submissions",
-    "maintain": "what a maintainer may do",
+    "maintain": "all rights of a maintainer",
 }
 
 

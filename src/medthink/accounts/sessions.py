@@ -72,7 +72,7 @@ def end_sessions(store: Store, account: Account) -> None:
 
 
 def _times() -> dict[str, str]:
-    """By which a session is over."""
+    """The times after which a session has expired."""
     return {"now": now_utc(), "idle_since": utc_in(-IDLE_S)}
 
 

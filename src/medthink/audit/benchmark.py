@@ -1,10 +1,10 @@
-"""Audit of a benchmark without any model: what the options, the history, the letters and the lengths alone reveal.
+"""Audit of a benchmark without any model: the accuracy possible from options, history, letters and lengths alone.
 
 A guesser raises the alarm when it beats chance significantly: a one-sided test, corrected by Holm over all guessers of
 the audit, at 1 %. Rules, and guessers trained on the train split, are tested by the exact binomial. Without a train
 split hit counts are no binomial: the majority letter is tested by the exact maximum of a multinomial, cross-validated
 guessers against right answers drawn by chance. Look-alikes of the same answer count once, so that a doubled case is no
-shortcut. The images' guesser raises none: the images are what should decide. A guesser with the same inputs as another
+shortcut. The images' guesser raises none: the images should decide. A guesser with the same inputs as another
 (no history, or no image) adds no evidence.
 """
 
@@ -45,7 +45,7 @@ Verdict = Literal["clear", "alarm", "for information", "same as another"]
 
 
 class GuesserScore(msgspec.Struct, frozen=True, kw_only=True):
-    """How often a guesser is right, against chance."""
+    """The accuracy of a guesser, compared with chance."""
 
     name: str
     source: str
@@ -57,14 +57,14 @@ class GuesserScore(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LengthGap(msgspec.Struct, frozen=True, kw_only=True):
-    """How much longer the right option is than the mean of the wrong ones, in characters."""
+    """The length of the right option minus the mean of the wrong ones, in characters."""
 
     characters: Measured
     right_is_longest: Measured
 
 
 class BenchmarkAudit(msgspec.Struct, frozen=True, kw_only=True):
-    """What an audit of a benchmark found.
+    """The result of an audit of a benchmark.
 
     `detectable` is the true rate of a guesser that would have raised the alarm with 80 % power; None if none would.
     `n_look_alikes` of the cases look like another with the same answer; they are not among the `n_cases` counted.

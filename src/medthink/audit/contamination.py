@@ -1,4 +1,4 @@
-"""Whether a model has seen the published cases: what it remembers of them that cannot be worked out.
+"""Tests of whether a model has seen the published cases: what it knows of them that cannot be inferred.
 
 The letter of each option, the order of the options and the number of a case are unrelated to the case's content. A
 model that never saw the file cannot know them, however good it is, so the false-alarm rate is known. Rates that skill
@@ -91,9 +91,9 @@ TraceKind = Literal["letters", "hidden option", "case number", "answers"]
 
 
 class MemorisationResult(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that only memory can explain, with its test, Holm-corrected over all tests made.
+    """The test of one fact that only memory can explain, Holm-corrected over all tests made.
 
-    `untested` says why there is no test.
+    `untested` is the reason if there is no test.
     """
 
     kind: TraceKind
@@ -118,7 +118,7 @@ class VerbatimRate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Contamination(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model remembers of a benchmark; `is_control` marks cases, or a model, where nothing can be remembered."""
+    """A model's contamination with a benchmark; `is_control` marks a control, where nothing can be remembered."""
 
     model: str
     run: str
@@ -130,7 +130,7 @@ class Contamination(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def alarms(self) -> tuple[MemorisationResult, ...]:
-        """The traces of memory that were found."""
+        """The tests that raised the alarm."""
         return tuple(trace for trace in self.traces if trace.is_alarm)
 
 
@@ -300,7 +300,7 @@ def _verbatim(recall: ScoringInput, what: str) -> VerbatimRate:
 
 
 def _beside(rates: Sequence[VerbatimRate], run: str) -> tuple[VerbatimRate, ...]:
-    """The run's own rate first, then the others with the run's difference from each."""
+    """The run's own rate first, then the others with their differences from the run."""
     own = next(one for one in rates if one.run == run)
     return (own, *(replace(one, gap=newcombe(own.rate, one.rate)) for one in rates if one.run != run))
 
@@ -313,7 +313,7 @@ def _words_for(recall: ScoringInput, recalls: Sequence[ScoringInput]) -> str:
 
 
 def _why_not_by_lot(cases: Iterable[Case]) -> str:
-    """Why the file's order of wrong options is not random, or "" if there is no sign of that."""
+    """The reason why the file's order of wrong options is not random, or "" if there is no sign of that."""
     wrong: list[Mapping[str, str]] = [
         {letter: text for letter, text in case.question.options.items() if letter != case.reference.answer}
         for case in cases

@@ -1,4 +1,4 @@
-"""What a run gains over the strongest of its rivals: who they are, and which is strongest, for every table and page."""
+"""The gain of a run over the strongest of its rivals, and the choice of that rival, for every table and page."""
 
 from collections.abc import Iterable, Sequence
 from math import fsum
@@ -19,9 +19,9 @@ _IMAGE_FREE = frozenset({"own run without images", "own run, options only"})
 
 
 class RivalAnswers(NamedTuple):
-    """The share of right answers that a rival has on each of a run's cases.
+    """A rival's share of right answers on each of a run's cases.
 
-    `name` says what the rival is. `run` names the run if it is one of the model's own, and is empty for a guesser: two
+    `name` describes the rival. `run` names the run if it is one of the model's own, and is empty for a guesser: two
     runs may be made under one condition.
     """
 
@@ -37,7 +37,7 @@ class RivalAnswers(NamedTuple):
 
 
 class StrongestGain(NamedTuple):
-    """A run's gain over the strongest of its rivals, in points and as a share of what that rival left to gain.
+    """A run's gain over the strongest of its rivals, in points and as a share of the possible gain over it.
 
     `has_own_blind` says whether an image-free run of the same model was among the rivals.
     """
@@ -55,7 +55,7 @@ def guesser_answers(guesses: Guesses, golds: Iterable[tuple[int, str | None]]) -
 
 
 def image_free_name(mine: Fields | None, other: Fields | None) -> str | None:
-    """Which blind condition of a run the other condition is, if it is one and differs in nothing else."""
+    """The name of the other condition if it is a run's condition without images and differs in nothing else."""
     match changed_fields(mine, other):
         case {"image_share": 0.0, **rest} if not rest:
             return "own run without images"

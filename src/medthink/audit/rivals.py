@@ -25,7 +25,7 @@ GuessSource = Literal["train split", "cross-validated", "rule"]
 
 
 class Guesses(NamedTuple):
-    """A guesser's letter for every case, and what it was trained on."""
+    """A guesser's letter for every case, and its training data."""
 
     name: str
     source: GuessSource

@@ -1,4 +1,4 @@
-"""Audit of a run: what it adds over guessing, and whether it keeps its answers when only the form changes.
+"""Audit of a run: its gain over guessing, and whether it keeps its answers if only the form changes.
 
 The definitions, with their assumptions, are on one page: docs/audit.md.
 """
@@ -28,10 +28,11 @@ _FORM_FIELDS = ("option_order", "image_order")
 
 
 class RivalResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The run against something that lacks the decisive input: a guesser, or its own blind condition.
+    """The run compared with a rival that lacks the decisive input: a guesser, or its own run without images.
 
     `gain` is the run's accuracy minus the rival's on the same cases; `on_misses` is the run's accuracy on the cases the
-    rival gets wrong, where only reading the images helps. `run` names the blind run, and is empty for a guesser.
+    rival gets wrong, where only reading the images helps. `run` names the run without images, and is empty for a
+    guesser.
     """
 
     name: str
@@ -42,7 +43,7 @@ class RivalResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Consistency(msgspec.Struct, frozen=True, kw_only=True):
-    """How often the run gives the same answer when only the form of the question changes."""
+    """The share of answers that stay the same if only the form of the question changes."""
 
     what: str
     same_answer: Measured
@@ -50,16 +51,16 @@ class Consistency(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlaceBias(msgspec.Struct, frozen=True, kw_only=True):
-    """The letters chosen, as shown, against an even spread; a small p-value means that position matters."""
+    """The letters chosen, as shown, compared with an even distribution; a small p-value means that position matters."""
 
     chosen: dict[str, int]
     p_value: float
 
 
 class RunAudit(msgspec.Struct, frozen=True, kw_only=True):
-    """What an audit of a run found; `diagnostic_gain` is over the strongest rival.
+    """The result of an audit of a run; `diagnostic_gain` is over the strongest rival.
 
-    `normalised_gain` is its share of what that rival left to gain, (accuracy − rival)/(1 − rival). Where
+    `normalised_gain` is its share of the possible gain over that rival, (accuracy − rival)/(1 − rival). Where
     `has_own_blind` is false no image-free run of the same model was among the rivals: the gain is only over guessers,
     and a model without images may have one too.
     """
@@ -78,7 +79,7 @@ class RunAudit(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def strongest(self) -> RivalResult:
-        """The rival that the gain is over."""
+        """The strongest rival."""
         chosen = (self.strongest_rival, self.strongest_run)
         return next(rival for rival in self.rivals if (rival.name, rival.run) == chosen)
 

@@ -1,6 +1,6 @@
 """Embedded baselines: models inside this process that need no network and cost nothing.
 
-They are given a prompt's structure (its kind, question and findings) instead of its text.
+They receive a prompt's structure (its kind, question and findings) instead of its text.
 """
 
 from typing import TYPE_CHECKING, Literal, get_args

@@ -20,14 +20,14 @@ class Baseline(Protocol):
     name: str
 
     def answer(self, prompt: Prompt, *, sample: int) -> Reply:
-        """Answer in the form the prompt asks for, or raise ModelError where this baseline cannot."""
+        """Answer in the form the prompt asks for, or raise ModelError if this baseline cannot."""
 
     def refuse(self, kinds: Collection[PromptKind], *, has_options: bool) -> None:
         """Raise ModelError if this baseline cannot answer one of these kinds of prompt; called before a run."""
 
 
 class BaselineChoice(msgspec.Struct, frozen=True):
-    """The option chosen, and why."""
+    """The option chosen, and the reason."""
 
     letter: str
     explanation: str
@@ -118,7 +118,7 @@ _kept: dict[tuple[str, str], Any] = {}
 
 
 class TrainedOnce(Generic[Learned]):
-    """What a baseline learns from the train split; it is trained at the first question, not before."""
+    """A baseline's training on the train split; it is done at the first question, not before."""
 
     def __init__(self, benchmark: Benchmark, name: str, fit: Fit[Learned]) -> None:
         if "train" not in benchmark.splits:
@@ -132,7 +132,7 @@ class TrainedOnce(Generic[Learned]):
         self._learned: tuple[Learned, frozenset[str]] | None = None
 
     def recall(self, question: Question) -> Learned:
-        """What was learned; raises ModelError for a question that was trained on."""
+        """The trained object; raises ModelError for a question that was trained on."""
         if self._learned is None:
             self._learned = self._learn()
         learned, known = self._learned
@@ -169,7 +169,7 @@ def _fit_once(key: tuple[str, str], fit: Fit[Learned], cases: list[Case]) -> Lea
 
 
 def _marks(question: Question) -> Iterable[str]:
-    """What identifies a question: its images' paths, and its text where history and options are shown."""
+    """The identity of a question: its images' paths, and its text if history and options are shown."""
     yield from (image.path for image in question.images)
     if question.history and question.options:
         yield "\n".join([question.history, *sorted(question.options.values())])

@@ -2,7 +2,7 @@
 
 A guesser compares each right option with its wrong ones, pair by pair, and learns a weight per feature (logistic
 regression on the differences). An option's share of the exponentiated scores is its probability. The letters are not
-among the features, so the order in which options are shown changes nothing.
+among the features, so the order of the options has no effect.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

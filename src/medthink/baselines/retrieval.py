@@ -29,7 +29,7 @@ _NEIGHBOURS = 5
 
 
 class SimilarImage(NamedTuple):
-    """A similar image of the album; `nearness` is the cosine similarity, at most 1."""
+    """A similar image of the index; `nearness` is the cosine similarity, at most 1."""
 
     caption: str
     case_id: int
@@ -81,7 +81,7 @@ class CaptionIndex:
 
 
 def _gather(cases: Sequence[Case]) -> list[_Leaf]:
-    """The images that have a caption, case by case in a seeded order until the album is full."""
+    """The images that have a caption, case by case in a seeded order until the index is full."""
     leaves: list[_Leaf] = []
     for case in sorted(cases, key=lambda case: seed_from("album", case.id)):
         pairs = zip(case.question.images, case.reference.images, strict=True)
@@ -214,7 +214,7 @@ class DiagnosisIndex:
 
 
 class CaseTopics:
-    """What was seen in each case, as a vector of topics."""
+    """The topics of each case's findings, as vectors."""
 
     def __init__(self, texts: list[str]) -> None:
         self._terms = _vectorizer()
@@ -264,7 +264,7 @@ _UNKNOWN = "The train split has nothing on this."
 
 
 class RetrievalIndex(msgspec.Struct, frozen=True):
-    """What was learned from the train split: images with their captions, and texts by diagnosis."""
+    """The index over the train split: images with their captions, and texts by diagnosis."""
 
     album: CaptionIndex
     casebook: DiagnosisIndex
@@ -345,7 +345,7 @@ def retrieval_baseline(benchmark: Benchmark) -> RetrievalBaseline:
 
 
 def join_findings(findings: Sequence[str]) -> str:
-    """The findings as one text, each said once."""
+    """The findings as one string, each once."""
     if not findings:
         return _NOTHING_SEEN
     distinct = dict.fromkeys(finding.strip() for finding in findings)

@@ -1,4 +1,4 @@
-"""Words of a text, stable numbers for them, and topics of word counts."""
+"""Words of a text, stable hashes of them, and topics of word counts."""
 
 import re
 from collections.abc import Iterator

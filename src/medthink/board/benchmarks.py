@@ -1,4 +1,4 @@
-"""The benchmarks that a board takes submissions for: identified by fingerprint, read from their own files."""
+"""The benchmarks that a board accepts submissions for: identified by fingerprint, read from their own files."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ class BoardBenchmark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def add_benchmark(store: Store, held: LoadedBenchmark, name: str = "") -> BoardBenchmark:
-    """Add a benchmark to the store, unless it is there already."""
+    """Add a benchmark to the store, unless it already exists."""
     values = {
         "name": name or held.split.path.resolve().name,
         "split": held.split.splits[0],
@@ -60,5 +60,5 @@ def find_benchmark(store: Store, name: str | None) -> BoardBenchmark:
     found = [one for one in known if name in (None, one.name)]
     if len(found) != 1:
         names = ", ".join(one.name for one in known) or "none yet"
-        raise UsageError(f"which benchmark? The board has: {names}", remedy="name one with --benchmark")
+        raise UsageError(f"the board has several benchmarks: {names}", remedy="name one with --benchmark")
     return found[0]

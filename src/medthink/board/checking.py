@@ -1,4 +1,4 @@
-"""Check a submission; the same code serves `medthink submission check`, `medthink board add` and the server."""
+"""Checks of a submission; the same code is used by `medthink submission check`, `medthink board add` and the server."""
 
 import asyncio
 import re
@@ -83,14 +83,14 @@ class TracedReply(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubmissionTrace(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The `trace` of one line; the first line of a file also carries the run's manifest."""
+    """The `trace` of one line; the first line of a file also has the run's manifest."""
 
     manifest: Manifest | None = None
     calls: tuple[TracedReply, ...] = ()
 
 
 class SubmissionTraces(msgspec.Struct, frozen=True, kw_only=True):
-    """The traces of a whole file; `manifest` is None where there are none."""
+    """The traces of a whole file; `manifest` is None if there are none."""
 
     manifest: Manifest | None
     calls: dict[str, TracedReply]
@@ -130,10 +130,10 @@ def _read_trail(row: Any) -> SubmissionTrace:
 
 
 def check_traces(trails: SubmissionTraces, benchmark: Benchmark, predictions: Iterable[Prediction]) -> list[str]:
-    """Why the traces do not support the predictions; empty if they do. `benchmark` is the split submitted to."""
+    """Reasons why the traces do not support the predictions; empty if they do. `benchmark` is the split."""
     manifest = trails.manifest
     if manifest is None:
-        return ["the file carries no manifest and no replies"]
+        return ["the file has no manifest and no replies"]
     task = TASKS.get(manifest.task)
     if task is None:
         return [f"the task {manifest.task!r} is not known"]
@@ -186,7 +186,7 @@ class LoadedBenchmark(HeldSplit, frozen=True, kw_only=True):
 
     @classmethod
     def open(cls, data: Path, split: str = "test") -> "LoadedBenchmark":
-        """Open a split and pin what it holds."""
+        """Open a split and compute its fingerprint."""
         part = Benchmark.open(data)[split]
         passing = part.pass_prints()
         cases = {case.id: case for case in passing.cases}

@@ -36,7 +36,7 @@ _TEXTS = frozenset(
 
 
 def export_board(made: Leaderboard, form: str) -> bytes:
-    """The whole board in one of the forms."""
+    """The complete board in one of the formats."""
     rows = [plain_row(row) for row in made.every_row()]
     if form == "json":
         slices = [plain_slices(row) for row in made.every_row()]
@@ -107,7 +107,7 @@ def _plain_usage(row: BoardRow) -> dict[str, Any]:
 
 
 def _plain_steps(row: BoardRow) -> dict[str, Any]:
-    """Steps 1 and 2 against the expert's words, and the judged profile, under the same names for every row."""
+    """Scores of steps 1 and 2 against the expert's text, and the judged profile, under the same names for every row."""
     known = {(step.step, one.metric): one.value for step in row.scores.steps for one in step.metrics}
     values = {
         f"{step}_{metric.name}": found.value if (found := known.get((step, metric.name))) else None

@@ -20,7 +20,7 @@ class JudgedProfile(msgspec.Struct, frozen=True, kw_only=True):
     """One judge on the steps of the reasoning.
 
     `error_types` is the share of the wrong critical steps that have each type; a step may have several. `judged` is the
-    share of expected judgements with a verdict. `exam` says how the judge did in its exam, as reports do.
+    share of expected judgements with a verdict. `exam` is the judge's exam result in one line, as in reports.
     """
 
     judge: str
@@ -35,7 +35,7 @@ class JudgedProfile(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_below_floor(self) -> bool:
-        """Whether the judge's word does not count by its exam."""
+        """Whether the judge is below the floor of its exam."""
         return self.exam.startswith(BELOW_FLOOR)
 
 

@@ -1,4 +1,4 @@
-"""What happens to a scored submission: published, offered to maintainers, discarded, withdrawn, annotated, flagged."""
+"""Moderation of scored submissions: publish, offer to maintainers, discard, withdraw, annotate, flag."""
 
 from typing import Any
 
@@ -85,7 +85,7 @@ def flag(store: Store, token: str, *, actor: str, why: str) -> SubmissionRecord:
 
 
 def raise_provenance(store: Store, token: str, level: Provenance, *, actor: str, why: str) -> SubmissionRecord:
-    """Note that a submission was verified further; `why` says how."""
+    """Record that a submission was verified further; `why` says how."""
     with store.write() as connection:
         change_provenance(connection, lock_submission(connection, token), level, actor=actor, why=why)
         return lock_submission(connection, token)

@@ -1,4 +1,4 @@
-"""Put a run or a file on the board in one step, as a maintainer does: receive, check, score, publish."""
+"""Adds a run or a file to the board in one step, for maintainers: receive, check, score, publish."""
 
 import tempfile
 import time
@@ -24,7 +24,7 @@ _WAIT_S = 0.2
 
 
 class DirectSubmission(msgspec.Struct, frozen=True, kw_only=True):
-    """What a maintainer adds; a run states its own model."""
+    """A submission added by a maintainer; a run states its own model."""
 
     source: Path
     team: str
@@ -70,7 +70,7 @@ def add_to_board(
 
 
 def _check(store: Store, found: SubmissionRecord, held: LoadedBenchmark) -> None:
-    """Check and score it here, or wait for a worker that was faster."""
+    """Check and score it here, or wait for a worker that has claimed it."""
     claimed = claim(store, actor="maintainer", only=found.id)
     if claimed is not None:
         process_submission(store, claimed, held)
@@ -83,7 +83,7 @@ def _read(addition: DirectSubmission, benchmark: Path) -> tuple[str, ModelDescri
     source = addition.source
     if not source.is_dir():
         if not addition.model:
-            raise UsageError(f"{source}: the model is not named", remedy="name it with --model")
+            raise UsageError(f"{source}: the model's name is missing", remedy="name it with --model")
         return addition.model, addition.about, source.read_bytes()
     manifest = read_manifest(source)
     about = msgspec.structs.replace(

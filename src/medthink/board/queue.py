@@ -8,9 +8,9 @@ received → checking → scored → published → withdrawn
 scored, offered → lapsed                         (discarded, or never published within its time)
 ```
 
-Every state except the final ones has a deadline. A worker holds what it checks by a lease that it renews, so that
-another takes over from a dead worker within half a minute; after three tries the submission has failed. The same file
-of the same team is the same submission. Each change is noted in `events` with who made it.
+Every state except the final ones has a deadline. A worker leases the submission that it checks, and renews the lease,
+so that another takes over from a dead worker within half a minute; after three tries the submission has failed. The
+same file of the same team is the same submission. Each change is recorded in `events` with its author.
 """
 
 import secrets
@@ -51,14 +51,14 @@ _COUNTED: tuple[Status, ...] = ("received", "checking", *EVER_SCORED)
 
 
 class UploadReceipt(msgspec.Struct, frozen=True):
-    """The answer to an upload: which submission it is, and whether it already existed."""
+    """The answer to an upload: its submission, and whether it already existed."""
 
     token: str
     is_new: bool
 
 
 class Upload(msgspec.Struct, frozen=True, kw_only=True):
-    """An upload: the file's bytes, who submits it, and for which model."""
+    """An upload: the file's bytes, the submitter, and the model."""
 
     benchmark_id: int
     team: str
@@ -175,11 +175,11 @@ def _settle(connection: Connection, submission: SubmissionRecord, to: Status, va
 
 
 def enforce_deadlines(store: Store) -> int:
-    """End submissions that waited too long; returns how many."""
+    """End submissions that waited too long; returns their number."""
     table = tables.submissions
     ends: dict[Status, tuple[Status, str]] = {
         "received": ("failed", "no worker was available in time; submit the file again"),
-        # A worker holds its lease as long as it lives; a check not done by the deadline will not finish.
+        # A worker keeps its lease while it lives; a check not finished by the deadline will never finish.
         "checking": ("failed", "its check took too long and was stopped"),
         "scored": ("lapsed", "it was not published in time"),
         "offered": ("lapsed", "no maintainer approved it in time"),

@@ -1,8 +1,8 @@
 """The leaderboard: every published submission of a benchmark with its rank range, tie group and gain.
 
 Only rows with predictions for every case are ranked, in one family of comparisons. Rows with expert cues have a ranking
-of their own, and so have rows that were shown only a part of each case. A rank belongs to the whole board: filters and
-sorts never change it.
+of their own, and so do rows that were shown only a part of each case. A rank refers to the complete board: filters and
+sorting never change it.
 """
 
 from collections import Counter
@@ -64,7 +64,7 @@ def provenance_at(store: Store, until: str) -> dict[int, Provenance]:
 
 
 def last_change(store: Store, benchmark: BoardBenchmark) -> str:
-    """When anything about a benchmark's submissions last changed, or when the benchmark was entered."""
+    """The time of the last change to a benchmark's submissions, or when the benchmark was added."""
     events, submissions = tables.events, tables.submissions
     query = sa.select(sa.func.max(events.c.at)).join(submissions, submissions.c.id == events.c.submission_id)
     with store.read() as connection:
@@ -136,8 +136,8 @@ class Leaderboard(msgspec.Struct, frozen=True, kw_only=True):
     """The ranked rows of a benchmark, best first, those of other kinds separately, and withdrawn ones.
 
     `resolution` is the minimum detectable difference at 80 % power, for pairs of models that agree much and little,
-    among as many models as are ranked; None if it cannot be computed. `thresholds` are what the statistic of a pair
-    must exceed in each ranking.
+    among as many models as are ranked; None if it cannot be computed. `thresholds` are the values that the statistic of
+    a pair must exceed in each ranking.
     """
 
     benchmark: BoardBenchmark
@@ -168,7 +168,7 @@ class _KeptRanking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _RankedRows(NamedTuple):
-    """The rows of one ranking in its order, and the ranking where there is one."""
+    """The rows of one ranking in its order, and the ranking if there is one."""
 
     rows: tuple[BoardRow, ...]
     kept: _KeptRanking | None
@@ -227,7 +227,7 @@ def rank_rows(store: Store, benchmark: BoardBenchmark, rows: Sequence[BoardRow])
 
 
 def row_kind(submission: SubmissionRecord, scores: Scores) -> RankingKind:
-    """Which ranking a submission belongs to: by its condition if traces confirm it, else by what it states."""
+    """The ranking that a submission belongs to: by its condition if traces confirm it, else by its own statement."""
     if submission.about.is_expert_cued or scores.origin.kind == "expert-cued":
         return "cued"
     return "unaided" if is_whole(scores) else "partial"

@@ -1,9 +1,9 @@
-"""Re-run part of a row: the maintainer states a bound, draws random cases, runs them, and enters the run.
+"""Re-run of part of a row: the maintainer states a bound, draws random cases, runs them, and records the run.
 
 Sample and bound are written into the history before the run, so neither can be chosen after the fact. A row is
 confirmed when, with confidence, at most the bound of *all* its answers would differ in a run like the maintainer's; its
-accuracy then cannot differ by more either. Every further attempt on a row is held to a stricter confidence, so that
-repeated attempts do not help: a row that should fail passes with a total probability of at most 5 %.
+accuracy then cannot differ by more either. Every further attempt on a row needs a stricter confidence, so that repeated
+attempts do not help: a row that should fail passes with a total probability of at most 5 %.
 """
 
 import secrets
@@ -69,7 +69,7 @@ class Rerun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan_rerun(store: Store, token: str, *, cases: int = LEAST_CASES, bound: float = BOUND, actor: str) -> RerunPlan:
-    """State the bound and draw random cases; an open plan is kept as it is."""
+    """State the bound and draw random cases; an open plan is left unchanged."""
     found = _rerunnable(store, token)
     plans, settled = _past(store, found)
     if len(plans) > settled:
@@ -96,11 +96,11 @@ def plan_rerun(store: Store, token: str, *, cases: int = LEAST_CASES, bound: flo
 
 
 def record_rerun(store: Store, token: str, run: Path, held: LoadedBenchmark, *, actor: str) -> Rerun:
-    """Compare a run of the planned cases with what was submitted, and raise the row's level if it is confirmed."""
+    """Compare a run of the planned cases with the submission, and raise the row's level if it is confirmed."""
     found = _rerunnable(store, token)
     plans, settled = _past(store, found)
     if len(plans) == settled:
-        raise UsageError("no sample is drawn for this submission", remedy="medthink board rerun TOKEN draws one")
+        raise UsageError("no sample is drawn for this submission", remedy="run medthink board rerun TOKEN to draw one")
     plan = plans[-1]
     material = load_run(run, held.split.path)
     assert material.manifest is not None
@@ -178,7 +178,7 @@ def _refuse_other(found: SubmissionRecord, submitted: Manifest, again: Manifest,
         )
     if again.created_at < plan.planned_at:
         raise UsageError(
-            f"the run began at {again.created_at}, before its cases were drawn", remedy="run the cases again"
+            f"the run was started at {again.created_at}, before its cases were drawn", remedy="run the cases again"
         )  # fmt: skip
 
 
@@ -187,7 +187,8 @@ def _compare(store: Store, found: SubmissionRecord, plan: RerunPlan, predictions
     failed = sum(one.state == "failed" for one in first.values())
     if failed:
         raise UsageError(
-            f"{failed} of the cases failed, so they have no answer", remedy="run the same command again first"
+            f"{failed} of the cases failed, so they have no answer",
+            remedy="run the same command again until no case fails",
         )
     scores = read_scores(store, found.id)
     assert scores is not None

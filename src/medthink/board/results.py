@@ -147,7 +147,7 @@ def store_measure(connection: Connection, submission_id: int, kind: MeasureKind,
 
 
 def read_measures(store: Store, kind: MeasureKind, shape: type[_Measure]) -> dict[int, _Measure]:
-    """The measures of one kind, by submission; one written by another release in another form is ignored."""
+    """The measures of one kind, by submission; one written by another release in another format is ignored."""
     table = tables.measures
     with store.read() as connection:
         rows = connection.execute(sa.select(table.c.submission_id, table.c.body).where(table.c.kind == kind)).all()
@@ -176,7 +176,7 @@ class RowGain(msgspec.Struct, frozen=True, kw_only=True):
     """A row's accuracy minus that of its strongest rival, paired by case.
 
     `has_own_blind` says whether a run of the same model without images was among the rivals: without one, the gain may
-    come from the text alone. `digest` pins what it was computed from.
+    come from the text alone. `digest` identifies its inputs.
     """
 
     rival: str
@@ -196,7 +196,7 @@ def find_gains(
 ) -> dict[int, RowGain]:
     """The gains of submissions by number; missing ones are computed and stored.
 
-    Rows of the same model among `rows` and `beside` are rivals where they saw no images.
+    Rows of the same model among `rows` and `beside` are rivals if they saw no images.
     """
     known = read_measures(store, "gain", RowGain)
     kin: dict[tuple[str, ...], list[ScoredSubmission]] = {}

@@ -55,7 +55,7 @@ class AskedText(msgspec.Struct, frozen=True, kw_only=True):
     """A text of `ModelDescription` that the submission form asks for.
 
     With `is_listed` it is a column of exports and can be searched for; `fact` is its title among the facts of the
-    model's page, empty for one that stands elsewhere on it.
+    model's page, empty for one that is elsewhere on it.
     """
 
     name: str
@@ -184,7 +184,7 @@ def open_file(store: Store, submission: SubmissionRecord) -> Iterator[Path]:
 
 
 def file_size(store: Store, sha256: str) -> int:
-    """The bytes of an upload, counted; 0 where there is none."""
+    """The bytes of an upload, counted; 0 if there is none."""
     with store.read() as connection:
         query = sa.select(tables.files.c.size).where(tables.files.c.sha256 == sha256)
         return connection.execute(query).scalar() or 0

@@ -1,1 +1,1 @@
-"""File formats of other tools."""
+"""Bridges to other tools: their file formats, and Ray clusters."""

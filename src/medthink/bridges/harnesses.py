@@ -1,6 +1,6 @@
-"""A split of a benchmark in the form that lmms-eval and VLMEvalKit read, for models that only they can run.
+"""Export of a split for lmms-eval and VLMEvalKit, for models that only they can run.
 
-Both show all images before the text, so that the question names images by their number alone.
+Both show all images before the text, so the question refers to images by number only.
 """
 
 import csv
@@ -95,7 +95,7 @@ def write_lmms(benchmark: Benchmark, out: Path, options: TargetOptions, progress
 def write_vlmevalkit(
     benchmark: Benchmark, out: Path, options: TargetOptions, progress: TargetProgress
 ) -> WrittenTarget:
-    """Write a table with the images inside, to be put into VLMEvalKit's data folder."""
+    """Write a table with the images inside, for VLMEvalKit's data folder."""
     if out.suffix != ".tsv":
         raise UsageError(f"{out} would not be found by VLMEvalKit", remedy="give a name that ends in .tsv")
     split = benchmark[options.split]

@@ -1,8 +1,8 @@
-"""Work on a running Ray cluster: the shards of a run, and whatever can be done in portions.
+"""Work on a running Ray cluster: the shards of a run, and any work in portions.
 
 The machines of the cluster need this package and one file system: a task works in the folder that the command was
-given in, so that every path means there what it means here. Keys are not sent along; they stand in the environment
-that Ray was started in.
+given in, so that every path has the same meaning there. Keys are not sent along; they must be in the environment that
+Ray was started in.
 """
 
 import os
@@ -32,7 +32,7 @@ _LAST_WORD_S = 20.0
 
 
 def map_on_ray(work: Callable[[Portion], Made], portions: Iterable[Portion]) -> Iterator[Made]:
-    """What the work made of each portion, in their order, done by the cluster's workers."""
+    """The results for all portions, in order, computed by the cluster's workers."""
     ray = connect_to_ray()
     task = ray.remote(max_retries=_RESTARTS)(_do_in_folder)
     shared = ray.put(work)
@@ -47,7 +47,7 @@ def map_on_ray(work: Callable[[Portion], Made], portions: Iterable[Portion]) -> 
 
 
 def run_shards(spec: "RunSpec", transport: "Transport", count: int, tell: Callable[[ShardEnd], None]) -> list[ShardEnd]:
-    """Make or continue the shards of a run as tasks of the cluster; `tell` hears of each that has ended."""
+    """Make or continue the shards of a run as tasks of the cluster; `tell` is called for each that has ended."""
     assert spec.out is not None
     ray = connect_to_ray()
     begun = begin_shards(spec.out, count)
@@ -66,7 +66,7 @@ def run_shards(spec: "RunSpec", transport: "Transport", count: int, tell: Callab
 
 
 class _WorkOnShard:
-    """What a worker does with a shard."""
+    """A worker's task: one shard."""
 
     def __init__(self, transport: "Transport", token: str) -> None:
         self._transport = transport
@@ -77,7 +77,7 @@ class _WorkOnShard:
 
 
 def _ends(ray: Any, tasks: "dict[Any, RunSpec]", tell: Callable[[ShardEnd], None]) -> Iterator[ShardEnd]:
-    """How each shard ended, as they end; one whose workers all died is an error of that shard."""
+    """The end of each shard, as they end; if all of its workers died, it is an error of that shard."""
     left = list(tasks)
     while left:
         (done,), left = ray.wait(left)
@@ -92,12 +92,12 @@ def _ends(ray: Any, tasks: "dict[Any, RunSpec]", tell: Callable[[ShardEnd], None
 
 
 def _gpus(ray: Any, model: str) -> int:
-    """A model in the worker's own process gets a GPU where the cluster has any; Ray hides them from other tasks."""
+    """A model in the worker's own process gets a GPU if the cluster has any; Ray hides them from other tasks."""
     return int(model.startswith("local/") and ray.cluster_resources().get("GPU", 0) > 0)
 
 
 def connect_to_ray() -> Any:
-    """The `ray` package, connected to the cluster that runs; OutsideError when none does."""
+    """The `ray` package, connected to the cluster that runs; OutsideError if there is none."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     try:
         import ray
@@ -109,15 +109,15 @@ def connect_to_ray() -> Any:
         ray.init(address="auto", logging_level="ERROR", log_to_driver=False)
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise OutsideError(
-            f"no Ray cluster answers: {str(error).splitlines()[0]}",
-            remedy="start one with `ray start --head`, or name it by RAY_ADDRESS; if it requires a token, "
+            f"no Ray cluster is running: {str(error).splitlines()[0]}",
+            remedy="start one with `ray start --head`, or set RAY_ADDRESS; if it requires a token, "
             "set RAY_AUTH_MODE=token",
         ) from None
     return ray
 
 
 def _do_in_folder(folder: str, work: Callable[[Portion], Made], portion: Portion) -> Made:
-    """A task of the cluster: relative paths mean what they mean where the command was given."""
+    """A task of the cluster: relative paths refer to the folder in which the command was given."""
     try:
         entered = chdir(folder)
         entered.__enter__()
@@ -133,14 +133,16 @@ def _do_in_folder(folder: str, work: Callable[[Portion], Made], portion: Portion
 
 
 def _fetch(ray: Any, task: Any) -> Any:
-    """The task's result, or what went wrong in its own words."""
+    """The task's result, or its own error."""
     try:
         return ray.get(task)
     except ray.exceptions.RayTaskError as error:
         cause = error.cause
         if isinstance(cause, MedThinkError):
             raise cause from None
-        raise OutsideError(f"a worker failed: {cause!r}", remedy="is the same medthink on every machine?") from None
+        raise OutsideError(
+            f"a worker failed: {cause!r}", remedy="install the same release of medthink on every machine"
+        ) from None
     except ray.exceptions.RayError as error:
         raise OutsideError(
             f"a worker died {_RESTARTS + 1} times: {str(error).splitlines()[0]}",

@@ -18,12 +18,12 @@ from medthink.runs.manifest import read_manifest
 
 TrainingTask = Literal["answer", "twi", "discussion"]
 Trainer = Literal["neutral", "trl", "verl", "ms-swift", "llama-factory"]
-# Called at every step with what is processed and the total number.
+# Called at every step with the item type and the total number.
 TargetProgress = Callable[[str, int], None]
 
 
 class TargetOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a person can choose; each field is a flag of the command. `data` is where a run's benchmark is."""
+    """Options of an export; each field is a flag of the command. `data` is where a run's benchmark is."""
 
     task: TrainingTask = "answer"
     trainer: Trainer = "neutral"
@@ -34,9 +34,9 @@ class TargetOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WrittenTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """What was written, as lines for the user, and warnings.
+    """The result of an export, as lines for the user, and warnings.
 
-    `lacking` says what could not be written, such as cases whose images cannot be read.
+    `lacking` lists what could not be written, such as cases whose images cannot be read.
     """
 
     lines: tuple[str, ...]
@@ -45,7 +45,7 @@ class WrittenTarget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WriteTarget(Protocol):
-    """How a target is written."""
+    """The function that writes a target."""
 
     def __call__(
         self, benchmark: Benchmark, out: Path, options: TargetOptions, progress: TargetProgress
@@ -54,14 +54,14 @@ class WriteTarget(Protocol):
 
 
 class WriteRunTarget(Protocol):
-    """How a run target is written."""
+    """The function that writes a run target."""
 
     def __call__(self, run: Path, out: Path, options: TargetOptions, progress: TargetProgress) -> WrittenTarget:
         """Write the run as the new file or folder `out`."""
 
 
 class ExportTarget(NamedTuple):
-    """Where a target's `write` is, what it is for, the options it takes, and whether it needs a run."""
+    """A target: the module of its `write`, its summary, its options, and whether it needs a run."""
 
     module: str
     name_of_write: str
@@ -94,7 +94,7 @@ TARGETS = {
 def write_target(
     name: str, benchmark: Benchmark, out: Path, options: TargetOptions, progress: TargetProgress
 ) -> WrittenTarget:
-    """Write a benchmark for the target of this name, or UsageError for an option that the target does not take."""
+    """Write a benchmark for the target of this name, or UsageError for an option that does not apply to it."""
     write: WriteTarget = _find_write(name, options)
     return write(benchmark, out, options, progress)
 

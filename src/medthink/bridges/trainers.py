@@ -1,8 +1,8 @@
-"""Training examples in the form of each trainer: one neutral form, and what TRL, verl, ms-swift, LLaMA-Factory read.
+"""Training examples in the format of each trainer: a neutral one, TRL, verl, ms-swift and LLaMA-Factory.
 
 The neutral form keeps every message as typed parts, with image paths relative to its folder. verl, ms-swift and
-LLaMA-Factory take texts in which `<image>` stands for the next image; the same word in a case's own text would shift
-all later images, so there its angle brackets become square ones.
+LLaMA-Factory expect texts in which `<image>` is a placeholder for the next image; the same word in a case's own text
+would shift all later images, so there its angle brackets become square ones.
 """
 
 import re
@@ -44,7 +44,7 @@ class TrainingExample(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def solution(self) -> str:
-        """The key as one JSON text, which every trainer passes to a reward function unchanged."""
+        """The key as one JSON string, which every trainer passes to a reward function unchanged."""
         return encode_json(msgspec.to_builtins(self.key)).decode()
 
 
@@ -53,7 +53,7 @@ Examples = Iterable[TrainingExample]
 
 
 class TrainerForm(NamedTuple):
-    """A trainer: its purposes, its file, how that is written, and the next command."""
+    """A trainer: its purposes, its file, the function that writes it, and the next command."""
 
     purposes: tuple[Purpose, ...]
     file: str
@@ -190,7 +190,7 @@ def _plain_key(example: TrainingExample) -> Row:
 
 
 def _marked(example: TrainingExample) -> list[Row]:
-    """The messages as texts with a mark for each image."""
+    """The messages as strings with a placeholder for each image."""
     texts = [_IMAGE_MARK if isinstance(part, Image) else _without_marks(part) for part in example.prompt.parts]
     messages = [
         {"role": "system", "content": _without_marks(example.prompt.system)},
@@ -282,7 +282,7 @@ TRAINERS: dict[str, TrainerForm] = {
 
 
 def reward_completions(completions: Sequence[Any], solution: Sequence[str], **_: Any) -> list[float]:
-    """The reward of each completion, a text or a list of messages: for TRL's GRPOTrainer and ms-swift."""
+    """The reward of each completion, a string or a list of messages: for TRL's GRPOTrainer and ms-swift."""
     pairs = zip(completions, solution, strict=True)
     return [reward_by_key(_read_key(key), _text_of(completion)).total for completion, key in pairs]
 
@@ -294,7 +294,7 @@ def compute_score(
     extra_info: dict[str, Any] | None = None,  # noqa: ARG001
     **_: Any,
 ) -> dict[str, float]:
-    """The reward of one reply, and what verl logs with it: for verl."""
+    """The reward of one reply, with values for verl's log."""
     earned = reward_by_key(_read_key(ground_truth), solution_str or "")
     # Not the process: verl averages numbers over all replies, and some have none.
     return {"score": earned.total, "letter": earned.letter, "parsed": float(earned.state == "ok")}

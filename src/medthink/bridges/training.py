@@ -1,7 +1,7 @@
 """Training examples from the train split: the prompts of a task, and the expert's reply or the key of a reward.
 
 Cases of other splits, and train cases that nearly repeat one of them, are refused. A case without a text needed for the
-reply, or without an image, is left out. What was refused or left out, and why, is written next to the examples.
+reply, or without an image, is left out. Refused and skipped cases are listed, with reasons, next to the examples.
 """
 
 from collections import Counter
@@ -34,7 +34,7 @@ from medthink.workflow.view import Cues
 def find_held_out(
     train: Benchmark, others: Sequence[Benchmark], against: Sequence[Benchmark], progress: TargetProgress
 ) -> dict[int, str]:
-    """The train cases to refuse, and why: `others` are splits of the same benchmark, `against` other benchmarks."""
+    """The train cases to refuse, with reasons; `others` are splits of the benchmark, `against` other benchmarks."""
     refused = dict(_same_number(train, others))
     for found in (_same_text(train, [*others, *against]), _same_picture(train, [*others, *against], progress)):
         for number, reason in found:
@@ -99,7 +99,7 @@ _NAMED = 5
 
 
 class SkippedCase(msgspec.Struct, frozen=True):
-    """A train case that gave no example, and why."""
+    """A train case without an example, and the reason."""
 
     case: int
     reason: str
@@ -133,7 +133,10 @@ def _write(
     with new_folder(out) as folder:
         trainer.write(maker.examples(train, progress), folder, purpose)
         if not maker.written:
-            raise Declined("no case gave an example", remedy="; ".join(maker.reasons()) or "the train split is empty")
+            raise Declined(
+                "no example could be made from any case",
+                remedy="; ".join(maker.reasons()) or "the train split is empty",
+            )
         (folder / "README.md").write_text(_readme(purpose, options, maker), encoding="utf-8")
     lines = [f"{maker.written:,} examples → {out}", *maker.reasons()]
     return WrittenTarget(
@@ -142,14 +145,14 @@ def _write(
 
 
 def _lacking(left_out: list[SkippedCase]) -> str:
-    """What should be examples and is none: a text may be missing by nature, an image may not."""
+    """Cases that should be examples but are not: a text may be missing by design, an image may not."""
     cases = [one.case for one in left_out if one.reason == _NO_IMAGE]
     named = ", ".join(map(str, cases[:_NAMED])) + (" …" if len(cases) > _NAMED else "")
     return f"cases left out because {_NO_IMAGE}: {named}" if cases else ""
 
 
 class _Maker:
-    """Makes the examples one by one, and counts the cases that give none."""
+    """Makes the examples one by one, and counts the cases without one."""
 
     def __init__(self, purpose: Purpose, task: TrainingTask, refused: dict[int, str]) -> None:
         self._purpose = purpose
@@ -171,7 +174,7 @@ class _Maker:
                 yield made
 
     def reasons(self) -> list[str]:
-        """How many cases were refused and left out, and why."""
+        """The numbers of refused and skipped cases, with reasons."""
         counts = Counter(one.reason for one in self.left_out if not one.is_refused)
         lines = [f"{count:,} left out: {reason}" for reason, count in counts.most_common()]
         refused = [one for one in self.left_out if one.is_refused]

@@ -1,4 +1,4 @@
-"""A benchmark: its cases, streamed as often as asked, and its fingerprint."""
+"""A benchmark: its cases, streamed from their files, and its fingerprint."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -24,14 +24,14 @@ _NUMBERS_SHOWN = 8
 
 
 class Fingerprints(NamedTuple):
-    """What pins a benchmark: all of it, and its texts alone."""
+    """The two digests that identify a benchmark: of everything, and of its texts alone."""
 
     whole: str
     texts: str
 
 
 class Benchmark:
-    """The cases of one or more splits; a value that reads its files anew each time it is iterated.
+    """The cases of one or more splits; the files are read again each time it is iterated.
 
     `benchmark["test"]` and `benchmark.filter(…)` give smaller benchmarks over the same files.
     """
@@ -70,7 +70,7 @@ class Benchmark:
 
     @property
     def sources(self) -> str:
-        """Which files are read, for a person."""
+        """The files that are read, as text for a person."""
         return f"{', '.join(table.path.name for table in self.tables)}; images: {self.images}"
 
     def __iter__(self) -> Iterator[Case]:
@@ -81,7 +81,7 @@ class Benchmark:
             yield found
 
     def rows_or_errors(self) -> Iterator[Case | DataError]:
-        """Every case, or in its place the error of a row that is no case; only an unreadable file raises."""
+        """Every case, or the error of a row that is not a valid case; only an unreadable file raises."""
         for table in self.tables:
             for row in prefetch(table.rows()):
                 found = row if isinstance(row, DataError) else self._case_or_error(table, row)
@@ -104,7 +104,7 @@ class Benchmark:
         return Benchmark(self.path, tables, self.images, self._keep)
 
     def case(self, case_id: int) -> Case:
-        """The case with this number; the first look reads all cases once, later ones only that row."""
+        """The case with this number; the first call reads all cases once, later ones only that row."""
         if self._index is None:
             self._index = self._build_index()
         if case_id not in self._index:
@@ -143,12 +143,12 @@ class Benchmark:
         return self.pass_prints().finish()
 
     def remembering(self, *, rehash: bool = False) -> "Benchmark":
-        """The same, the digests of unchanged images remembered from one session to the next; `rehash` starts anew."""
+        """The same, with digests of unchanged images cached between sessions; `rehash` computes them again."""
         store = CachingImageStore(self.images, rehash=rehash) if isinstance(self.images, StampedStore) else self.images
         return Benchmark(self.path, self.tables, store, self._keep)
 
     def pass_prints(self, note: "NotePrint | None" = None) -> "FingerprintBuilder":
-        """The cases in one pass that also builds the fingerprints; `note` gets each case's own."""
+        """The cases in one pass that also builds the fingerprints; `note` is called with that of each case."""
         return FingerprintBuilder(self, note)
 
     def to_arrow(self) -> "pa.Table":
@@ -205,7 +205,7 @@ class Benchmark:
 
 
 def _describe_numbers(sought: int, splits: dict[int, str]) -> str:
-    """Which cases there are, by split, and those with the nearest numbers."""
+    """The range of case numbers in each split, and the cases with the nearest numbers."""
     if not splits:
         return "there is no case"
     parts = []
@@ -226,7 +226,7 @@ def fingerprint_texts(cases: Iterable[Case]) -> str:
 
 
 class CaseFingerprint(NamedTuple):
-    """What pins a case: lines for all of it and for its texts alone; an image that cannot be read counts as null."""
+    """A case's lines in the two fingerprints: all of it, and its texts alone; an unreadable image counts as null."""
 
     whole: str
     texts: str
@@ -242,7 +242,7 @@ NotePrint = Callable[[Case, CaseFingerprint], None]
 
 
 class FingerprintBuilder:
-    """Hands on the cases of a benchmark and builds its fingerprints from them."""
+    """Passes the cases of a benchmark on and builds its fingerprints from them."""
 
     def __init__(self, benchmark: Benchmark, note: NotePrint | None) -> None:
         self._note = note

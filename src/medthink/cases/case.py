@@ -1,4 +1,4 @@
-"""A case, in two halves: what a model may see, and what it may not.
+"""A case in two halves: the question, which a model may see, and the reference, which it may not.
 
 `case.question` holds the history, the images and the options. `case.reference` holds everything withheld: captions,
 findings, discussion, answer, codes, timeline. Prompt builders are handed a `Question`, from which nothing of the
@@ -32,7 +32,7 @@ MODALITIES = (
 
 
 class ImageStore(Protocol):
-    """Where the bytes of a benchmark's images lie: a folder, a zip, a parquet column."""
+    """A source of image bytes: a folder, a zip, a parquet column."""
 
     def read(self, path: str) -> bytes:
         """The image's bytes, or DataError."""
@@ -99,7 +99,7 @@ class Question(msgspec.Struct, frozen=True, gc=False):
 
 
 class Withheld(msgspec.Struct, frozen=True, gc=False):
-    """Must not be shown by accident in a log, a traceback or a notebook: access its fields by name."""
+    """Base of what is withheld: its text form shows nothing, in logs, tracebacks and notebooks alike."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(withheld: {', '.join(self.__struct_fields__)})"
@@ -109,7 +109,7 @@ class Withheld(msgspec.Struct, frozen=True, gc=False):
 
 
 class ImageReference(Withheld, frozen=True, gc=False):
-    """What is known about one image and withheld: its caption (the step 1 reference) and its labels."""
+    """The withheld part of an image: its caption (the step 1 reference) and its labels."""
 
     caption: str
     modality: str

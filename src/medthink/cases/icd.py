@@ -18,7 +18,7 @@ _WORDS = re.compile(r"[^\W_]+")
 
 
 class IcdProblem(NamedTuple):
-    """What is wrong with one level of a case's labels."""
+    """A problem of one level of a case's labels."""
 
     kind: Kind
     field: str
@@ -52,7 +52,7 @@ def code_of(label: str, field: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def icd_problems(chapter: str, block: str, category: str) -> tuple[IcdProblem, ...]:
-    """Everything wrong with a case's three labels; nothing when they are valid and agree."""
+    """All problems of a case's three labels; none if they are valid and agree."""
     codes: dict[str, str] = {}
     problems: list[IcdProblem] = []
     for field, label in zip(_FORMS, (chapter, block, category), strict=True):
@@ -123,7 +123,7 @@ def _is_of_level(code: str, field: str) -> bool:
 
 
 def _contradictions(codes: dict[str, str]) -> list[IcdProblem]:
-    """Where a lower level does not lie inside the higher one."""
+    """Levels whose code is not part of the higher level."""
     pairs = (("ICD Category", "ICD Block"), ("ICD Block", "ICD Chapter"), ("ICD Category", "ICD Chapter"))
     found: list[IcdProblem] = []
     for low, high in pairs:

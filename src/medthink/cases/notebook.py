@@ -1,4 +1,4 @@
-"""A case and a benchmark as a notebook shows them: what is withheld is out of sight until it is unfolded."""
+"""A case and a benchmark as a notebook shows them: the reference is folded until the reader opens it."""
 
 from base64 import b64encode
 from typing import TYPE_CHECKING
@@ -41,13 +41,13 @@ def case_card(case: Case) -> Markup:
 
 
 def benchmark_card(benchmark: "Benchmark") -> Markup:
-    """Where the benchmark is, and how many cases each split has."""
+    """The benchmark's path, and the number of cases in each split."""
     rows = [(name, f"{len(benchmark[name]):,}") for name in benchmark.splits]
     return joined((tag("p", tag("b", "Benchmark"), f" {benchmark.path}"), html_table(("split", "cases"), rows)))
 
 
 def check_card(report: "CheckReport") -> Markup:
-    """What a check found, one row a code."""
+    """The result of a check, one row per code."""
     from medthink.cases.check.defects import DEFECTS
 
     rows = [

@@ -1,4 +1,4 @@
-"""The six sections of a case discussion, and a discussion cut at their headings."""
+"""The six sections of a case discussion, and how a discussion is split at their headings."""
 
 import re
 from typing import Literal, get_args
@@ -33,19 +33,19 @@ _HEADING = re.compile(
 
 
 class Discussion(msgspec.Struct, frozen=True):
-    """The text of each section that has any, in reading order, and the text before the first heading."""
+    """The text of each section that is present, in reading order, and the text before the first heading."""
 
     sections: dict[SectionName, str]
     preamble: str
 
     @property
     def body(self) -> str:
-        """The whole text without its headings."""
+        """The complete text without its headings."""
         return "\n\n".join(part for part in (self.preamble, *self.sections.values()) if part)
 
 
 def split_discussion(text: str) -> Discussion:
-    """Cut a discussion at its headings; a heading that comes twice continues its section."""
+    """Split a discussion at its headings; a heading that occurs twice continues its section."""
     headings = list(_HEADING.finditer(text))
     starts = [heading.start() for heading in headings] + [len(text)]
     sections: dict[SectionName, str] = {}

@@ -1,4 +1,4 @@
-"""Slices: the groups of cases that a score is also given for.
+"""Slices: groups of cases for which a score is reported separately.
 
 A slicing is one entry of `SLICINGS`: its name, and what a case is in it. Everything that scores, judges, compares and
 draws by slices walks over these entries.
@@ -11,7 +11,7 @@ from typing import TypeVar
 from medthink.cases.case import Case
 
 SMALL = 30
-"""A slice of fewer cases is marked: its interval is honest, its rank among slices is not."""
+"""A slice of fewer cases is marked: its interval is valid, its rank among slices is not."""
 
 _IMAGE_BINS = ((1, 4), (5, 8), (9, 16), (17, 49))
 _MOST_MODALITIES = 4
@@ -50,7 +50,7 @@ SLICINGS: dict[str, Callable[[Case], tuple[str, ...]]] = {
 
 
 def slice_cases(cases: Iterable[Case]) -> Slices:
-    """What every case is in every slicing, by its number."""
+    """The slices of every case, by case number."""
     return {case.id: {name: values(case) for name, values in SLICINGS.items()} for case in cases}
 
 

@@ -1,4 +1,4 @@
-"""What a benchmark holds, counted: the summary table of a dataset card, and the distributions behind it."""
+"""Statistics of a benchmark: the summary table of a dataset card, and the distributions behind it."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -18,7 +18,7 @@ _ROMAN = "I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX X
 
 
 class SplitStatistics(msgspec.Struct, frozen=True):
-    """The counts of one split, or of all; every mean and share can be recomputed from the counts beside it."""
+    """The counts of one split, or of all; every mean and share can be recomputed from the counts next to it."""
 
     cases: int
     images: int

@@ -108,7 +108,7 @@ def _tick_whole_numbers(axes: "Axes") -> None:
 
 
 def _say_instead(axes: "Axes", title: str, words: str) -> None:
-    """Words in the place of a panel that has nothing to show."""
+    """Write text in place of a panel that has nothing to show."""
     axes.set_title(title)
     axes.text(0.5, 0.5, words, transform=axes.transAxes, ha="center", va="center", color=INK, fontsize=8)
     axes.set_axis_off()

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 
 class Command(NamedTuple):
-    """One top-level command: where it lives, what it is for, and under which heading it is listed."""
+    """One top-level command: its module, its summary, and the heading under which it is listed."""
 
     target: str
     summary: str

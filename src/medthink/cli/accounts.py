@@ -1,4 +1,4 @@
-"""`medthink accounts`: the people of a served board."""
+"""`medthink accounts`: the accounts of a served board."""
 
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -58,7 +58,7 @@ def read_password(file: TextIO | None) -> str:
 @store_flag
 @json_flag
 def accounts_add(password_file: TextIO | None, store: str, as_json: bool, **flags: Any) -> None:
-    """Make the account NAME; the password is asked for, or read from a file.
+    """Create the account NAME; the password is typed in, or read from a file.
 
     \b
     Example: medthink accounts add ann --role maintainer --store board.sqlite
@@ -91,7 +91,7 @@ def accounts_edit(
     store: str,
     as_json: bool,
 ) -> None:
-    """Change the account NAME: roles, password, or whether it is open.
+    """Change the account NAME: roles, password, or whether it is disabled.
 
     \b
     Example: medthink accounts edit ann --password
@@ -101,7 +101,7 @@ def accounts_edit(
 
         account = find_account(opened, name)
         if account is None:
-            raise UsageError(f"no account {name}", remedy="medthink accounts list shows them")
+            raise UsageError(f"no account {name}", remedy="run medthink accounts list to see them")
         if roles:
             set_roles(opened, account, roles, actor="command line")
         if asks_password or password_file is not None:

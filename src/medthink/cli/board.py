@@ -260,7 +260,7 @@ def board_rerun(token: str, run: Path | None, data: Path, split: str, store: str
 
     Without RUN the sample is drawn, sample and bound are recorded in the board's history, and the command to run is
     printed. With RUN the answers are compared. The row becomes "partly re-run" if, with confidence, no more of its
-    answers than the bound would differ; otherwise the exit code is 1, and the row says what was found.
+    answers than the bound would differ; otherwise the exit code is 1, and the row shows the result.
 
     \b
     Example: medthink board rerun Xy3… --data bench/
@@ -324,7 +324,7 @@ def _show_plan(plan: "RerunPlan", token: str, data: Path, command_line: str) -> 
 @store_flag
 @json_flag
 def board_restore(backup: Path, store: str, as_json: bool) -> None:
-    """Fill an empty store from BACKUP; a SQLite backup may go into PostgreSQL and the other way round.
+    """Fill an empty store from BACKUP; a SQLite backup may go into PostgreSQL and vice versa.
 
     \b
     Example: medthink board restore board-2026-11-16.zip --store new.sqlite

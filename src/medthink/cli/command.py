@@ -19,7 +19,7 @@ from medthink.core.errors import MedThinkError, UsageError, suggest
 class LazyGroup(click.Group):
     """A group over a table of `name → module:command`, modules below `medthink.cli`; imported when called.
 
-    With a `default`, words that begin with no subcommand's name are for that subcommand.
+    With a `default`, arguments that do not begin with a subcommand's name are for that subcommand.
     """
 
     def __init__(self, *args: object, modules: dict[str, str], default: str | None = None, **kwargs: object) -> None:
@@ -32,7 +32,7 @@ class LazyGroup(click.Group):
         return list(self._modules)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put the default subcommand's name before words that begin with no subcommand."""
+        """Put the default subcommand's name before arguments that begin with no subcommand."""
         if self._default and args and args[0] not in (*self._modules, *ctx.help_option_names):
             args = [self._default, *args]
         return super().parse_args(ctx, args)
@@ -40,7 +40,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the first word names, or a usage error with the closest name."""
+        """The command named by the first argument, or a usage error with the closest name."""
         name = args[0]
         if self._default and name in self._modules and Path(name).exists() and name != self._default:
             remedy = f"write ./{name} for the file; or run the command in another folder"
@@ -65,7 +65,7 @@ def _load(modules: dict[str, str], name: str) -> click.Command | None:
 
 
 class SectionedCommand(click.Command):
-    """A command whose help starts a titled section at each of the flags named."""
+    """A command whose help has titled sections, each starting at a given flag."""
 
     def __init__(self, *args: Any, sections: dict[str, str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -104,7 +104,7 @@ def run_command(words: list[str]) -> int:
     if name not in COMMANDS:
         remedy = suggest(name, COMMANDS, "medthink --help lists the commands")
         return _complain(f"no such command: {name}\n  → {remedy}", 2)
-    # The matrices here are small: one thread is faster than several waiting for each other.
+    # Our matrices are small: one thread is faster than several that wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     command = load_command(name)
     rest = [_expand_home(word) for word in rest]
@@ -143,7 +143,7 @@ _SHELLS = ("bash", "zsh", "fish")
 
 
 class _Root(click.Group):
-    """All commands as one group, which is what click completes."""
+    """All commands as one group, for click's completion."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """The names, in the table's order."""
@@ -173,7 +173,7 @@ def completion(shell: str) -> None:
 
 
 def answer_shell() -> int:
-    """Print completions in the form the shell's script asks for through its variable."""
+    """Print completions in the format that the shell's script requests through its variable."""
     shell, _, task = os.environ[COMPLETE_VARIABLE].partition("_")
     if shell not in _SHELLS or task != "complete":
         return 1

@@ -1,4 +1,4 @@
-"""`medthink curate`: raw teaching cases into a benchmark, stage by stage or as a plan."""
+"""`medthink curate`: from raw teaching cases to a benchmark, stage by stage or as a plan."""
 
 import types
 from collections.abc import Iterator, Sequence
@@ -72,9 +72,9 @@ class _StageGroup(LazyGroup):
     modules={"build": "curate:curate_build", "review": "curate:curate_review"},
 )
 def curate() -> None:
-    """Turn raw teaching cases into a benchmark, stage by stage or as a plan.
+    """Turn from raw teaching cases to a benchmark, stage by stage or as a plan.
 
-    Every stage writes new files and a log of its decisions; none touches its input.
+    Every stage writes new files and a log of its decisions; none changes its input.
 
     Example: medthink curate build plan.toml
     """
@@ -148,7 +148,7 @@ def curate_review(work: Path, count: int, seed: int, as_json: bool) -> None:
     folder = WorkFolder(work)
     summaries = folder.read_summaries()
     if not summaries:
-        raise UsageError(f"{work} holds no build", remedy="run medthink curate build PLAN.toml first")
+        raise UsageError(f"{work} contains no build", remedy="run medthink curate build PLAN.toml first")
     rulings = read_rulings(work)
     logs = {name: read_decisions(folder.decision_file(name)) for name, one in summaries.items() if one.counts.seen}
     sheet = write_review(work, logs, sample=count, seed=seed)
@@ -298,7 +298,7 @@ def shown_stages() -> "Iterator[Watch]":
 
 
 def show_stages(stages: "Sequence[StageSummary]") -> None:
-    """The counts of every stage, why cases left, and what was not covered."""
+    """The counts of every stage, the reasons why cases were left out, and the limits of the checks."""
     rows = [
         (one.stage, one.counts.seen, one.counts.kept, one.counts.changed, one.counts.out, one.counts.undecided)
         for one in stages
@@ -318,7 +318,7 @@ def show_stages(stages: "Sequence[StageSummary]") -> None:
 
 
 def show_errors(errors: "Sequence[StageErrors]") -> None:
-    """The results of people's checks of automatic decisions."""
+    """Print the results of people's checks of automatic decisions."""
     for one in errors:
         print_line(
             f"{one.stage}: {one.wrong} of {one.checked} checked decisions were wrong;"
@@ -327,7 +327,7 @@ def show_errors(errors: "Sequence[StageErrors]") -> None:
 
 
 def odd_cells(cells: "Sequence[OddCell]", work: Path) -> list[DataError]:
-    """An error for each cell of the review sheet that cannot be used."""
+    """The errors of review-sheet cells that cannot be used."""
     sheet = work / "review.csv"
     return [
         DataError(f"case {one.case}: {one.problem}", file=sheet, row=one.row, field=one.column, remedy=one.remedy)

@@ -1,4 +1,4 @@
-"""`medthink demo`: the whole job on phantom data, with the same commands a person would type."""
+"""`medthink demo`: every step on phantom data, with the same commands a person would type."""
 
 import io
 import re
@@ -17,7 +17,7 @@ _BASELINES = ("random", "longest", "guesser")
 
 
 class _Step(NamedTuple):
-    """One command, what it does in a few words, and which output lines to show (a pattern; None hides all)."""
+    """One command, a short description, and a pattern of the output lines to show (None hides all)."""
 
     words: list[str]
     does: str

@@ -15,7 +15,7 @@ from medthink.cli.output import console, print_json, print_table
 from medthink.core.errors import DataError
 
 FILE = Path(".env")
-# Each key variable, and what it is for.
+# Each key variable with its purpose.
 KEYS = {
     "OPENAI_API_KEY": "openai/…",
     "ANTHROPIC_API_KEY": "anthropic/…",
@@ -29,7 +29,7 @@ _QUOTED = re.compile(r"(['\"])(.*)\1(?:\s+#.*)?")
 
 
 def load_env_file(file: Path = FILE) -> None:
-    """Set the key variables that the file gives and the environment does not."""
+    """Set key variables from the file, unless the environment sets them."""
     if not file.is_file():
         return
     try:

@@ -1,4 +1,4 @@
-"""`medthink exam`: whether a judge finds known errors and leaves true sentences alone."""
+"""`medthink exam`: whether a judge finds known errors and accepts true sentences."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -49,8 +49,8 @@ def exam(sources: tuple[Path, ...], as_json: bool, out: Path, **flags: Any) -> N
     The sentences are those of DATA, a benchmark, or of the benchmark of a RUN: some made false by one edit each (side,
     negation, size, unit, position, signal, direction, level, modality, option named, invented or deleted finding), some
     reworded, some untouched. Shown are the errors found and the true sentences accepted, with intervals, and whether
-    the judge is biased by order, length or its own wording. The result is kept in FOLDER/results.json and, for every
-    RUN named, beside its judgements: reports then show it with each judged number.
+    the judge is biased by order, length or its own wording. The result is stored in FOLDER/results.json and, for every
+    RUN given, next to its judgements: reports then show it with each judged number.
 
     Run the same command again to continue; an exam already in FOLDER needs no DATA. A judge below the floor
     (docs/judging.md) ends with code 1.
@@ -125,17 +125,17 @@ def _show(session: "ExamSession", out: Path, *, as_json: bool) -> None:
 
 
 def _end(session: "ExamSession") -> None:
-    """Leave with the code that says how it went."""
+    """Exit with the code of the result."""
     if session.stopped_by is not None:
         raise session.stopped_by
     if session.failed and not any(marks.judged for one in session.results for marks in one.kinds.values()):
         raise OutsideError(
-            f"no judge answered: {session.failed[0].detail}", remedy="fix that, then run the same command again"
+            f"no judge answered: {session.failed[0].detail}", remedy="fix the cause, then run the same command again"
         )
     if session.failed:
         raise PartlyFailed(
-            f"{len(session.failed)} sheets failed, such as case {session.failed[0].case}: {session.failed[0].detail}",
-            remedy="fix that, then run the same command again: it asks only for what is missing",
+            f"{len(session.failed)} texts failed, such as case {session.failed[0].case}: {session.failed[0].detail}",
+            remedy="fix the cause, then run the same command again: it only makes the missing calls",
         )
     below = [one.judge for one in session.results if one.shortfalls and not one.is_smoke_test]
     if below:

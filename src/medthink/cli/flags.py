@@ -145,7 +145,7 @@ def count_flag(what: str, **settings: Any) -> Flag:
 # How models are asked, by every command that asks some.
 judges_flag = Flag(
     "-j", "--judge", "judges", cls=ListOption, required=True, metavar="SPEC",
-    help="Who judges: a model, as in medthink run, or baseline/rules; may be repeated.",
+    help="A judge: a model, as in medthink run, or baseline/rules; may be repeated.",
 )  # fmt: skip
 repeats_flag = Flag(
     "--repeats", type=click.IntRange(1), metavar="N", default=1, show_default=True, help="How often each is asked.",
@@ -297,7 +297,7 @@ def cluster_flag(what: str) -> Flag:
 
 
 def read_cluster(cluster: str | None, *, needs: str, is_wanted: bool) -> "PortionRunner | None":
-    """Where the heavy part is done: None means here. UsageError where there is no heavy part, without `needs`."""
+    """The place of heavy work: None means here. UsageError if there is no heavy work, i.e. without `needs`."""
     if cluster is None:
         return None
     if not is_wanted:
@@ -315,7 +315,7 @@ store_flag = Flag(
 
 @contextmanager
 def open_store(place: str, *, creates: bool = False) -> "Iterator[Store]":
-    """The store, closed afterwards; only commands that put something into one may make it."""
+    """The store, closed afterwards; only commands that write to it may create it."""
     try:
         from medthink.store.engine import Store, store_url
     except ModuleNotFoundError as error:

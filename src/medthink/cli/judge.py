@@ -1,4 +1,4 @@
-"""`medthink judge`: the reasoning, the discussions and the findings of a run, judged by models."""
+"""`medthink judge`: reasoning, discussions and findings of a run, judged by models."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -67,7 +67,7 @@ def read_hearing(flags: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_kinds(words: Sequence[str]) -> tuple[str, ...] | None:
-    """The kinds of judging named, or None where none are; UsageError for others."""
+    """The kinds of judging given, or None; UsageError for unknown ones."""
 
     from medthink.judge.kinds import KINDS
 
@@ -87,7 +87,7 @@ def read_kinds(words: Sequence[str]) -> tuple[str, ...] | None:
 @repeats_flag
 @click.option(
     "--segmenter", metavar="SPEC",
-    help="Who cuts rationales into steps: a model (by default the first judge), or `sentences`.",
+    help="The splitter of rationales into steps: a model (default: the first judge), or `sentences`.",
 )  # fmt: skip
 @click.option(
     "--retry-unjudged",
@@ -127,7 +127,9 @@ def judge(as_json: bool, **flags: Any) -> None:
     # Absent texts and texts with too many units were never sent to a judge.
     asked = [one for one in own if one.state != "absent" and one.why != "too_many"]
     if asked and all(one.why in ("failed", "unsplit") for one in asked):
-        raise OutsideError(f"no judge answered: {asked[0].detail}", remedy="fix that, then run the same command again")
+        raise OutsideError(
+            f"no judge answered: {asked[0].detail}", remedy="fix the cause, then run the same command again"
+        )
     if asked and all(one.state == "unjudged" for one in asked):
         raise Declined(
             f"none of the judge's replies could be used: {asked[0].detail}",
@@ -136,7 +138,7 @@ def judge(as_json: bool, **flags: Any) -> None:
     if failed := [one for one in asked if one.why in ("failed", "unsplit")]:
         raise PartlyFailed(
             f"{len(failed)} of {len(asked)} judgements failed, such as case {failed[0].case}: {failed[0].detail}",
-            remedy="fix that, then run the same command again: it asks only for what is missing",
+            remedy="fix the cause, then run the same command again: it only makes the missing calls",
         )
 
 
@@ -174,7 +176,7 @@ def _read_order(flags: dict[str, Any]) -> "JudgeSpec":
 
 
 def show_scores(scores: "JudgedScores", run: "JudgedRun") -> None:
-    """Print the tables of every seat, kind by kind, with what is known about the judge."""
+    """Print the tables of every judge, kind by kind, with its agreement and exam."""
 
     from medthink.judge.exam.results import EXAMS_FILE, read_results
     from medthink.readers.agreement import read_agreement
@@ -209,7 +211,7 @@ def _show_seat(what: str, seat: "JudgeRow[JudgeConfigScores]") -> None:
     title = f"{KINDS[what].plural.capitalize()} · {scores.label}"
     out = console()
     if not scores.coverage.judged:
-        # Nothing was judged, so there is no score to show: only why.
+        # Nothing was judged, so only the reasons are shown.
         out.print(print_table(title, ("", ""), list(_coverage(scores.coverage))))
         out.print()
         return

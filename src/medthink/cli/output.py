@@ -1,4 +1,4 @@
-"""How the command line shows things: tables that fit, progress on stderr, JSON for machines."""
+"""Output of the command line: tables that fit, progress on stderr, JSON for machines."""
 
 import re
 import sys
@@ -78,7 +78,7 @@ def print_table(
 
 
 def draw(made: markup.Table, *, of: str = "") -> None:
-    """Print a table under its title, which begins with the name of what it is about; without rows, the title alone."""
+    """Print a table under its title, which begins with its subject; without rows, the title alone."""
     title = f"{of}: {made.title}" if of else made.title
     console().print(print_table(title, made.columns, made.rows, right=made.numeric) if made.rows else title)
 
@@ -126,7 +126,7 @@ def progress() -> Progress:
 
 @contextmanager
 def staged_progress(verb: str) -> Iterator[Callable[[str, int], None]]:
-    """Progress over several kinds of things; it yields a function to call with each name and total."""
+    """Progress over several phases; it yields a function to call with each name and total."""
     with progress() as bar:
         tasks: dict[str, TaskID] = {}
 
@@ -139,7 +139,7 @@ def staged_progress(verb: str) -> Iterator[Callable[[str, int], None]]:
 
 
 def print_json(value: Any) -> None:
-    """One JSON text on standard output, in UTF-8 whatever the terminal's encoding is."""
+    """One JSON value on standard output, in UTF-8 whatever the terminal's encoding is."""
     sys.stdout.buffer.write(encode_json(value) + b"\n")
 
 
@@ -151,7 +151,7 @@ _MINUTE, _HOUR = 60, 3600
 
 @contextmanager
 def follow(folder: Path | None, read: Callable[[], LiveCounts] | None = None) -> "Iterator[LiveProgress]":
-    """Show a session's progress; whoever interrupts it is told that the folder keeps what was done."""
+    """Show a session's progress; if it is interrupted, say that the folder keeps finished calls."""
     try:
         with LiveProgress(read) as progress:
             yield progress
@@ -238,7 +238,7 @@ def progress_line(counts: LiveCounts) -> str:
 
 
 def describe_phase(counts: LiveCounts) -> str:
-    """What is going on, and how many calls are done."""
+    """The current phase, and the number of calls done."""
     return f"{_phase(counts)}: {describe_finished(counts)}"
 
 
@@ -253,7 +253,7 @@ def progress_text(counts: LiveCounts) -> list[tuple[str, str]]:
 
 
 def describe_states(states: Mapping[str, int]) -> str:
-    """How many are in which state, the commonest first."""
+    """The numbers by state, the most frequent first."""
     return ", ".join(f"{count:,} {state}" for state, count in sorted(states.items(), key=lambda one: -one[1])) or "none"
 
 
@@ -276,7 +276,7 @@ def _phase(counts: LiveCounts) -> str:
 
 
 def describe_finished(counts: LiveCounts) -> str:
-    """How many calls have come to an end, of how many."""
+    """The number of calls that have ended, of the total."""
     share = f" ({100 * counts.finished // counts.calls} %)" if counts.calls else ""
     return f"{counts.finished:,} of {max(counts.calls, counts.finished):,} calls{share}"
 

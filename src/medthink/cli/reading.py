@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     },
 )
 def reading() -> None:
-    """Give texts to radiologists to read blind: lists to fill in, training with known answers, labels in a table.
+    """Have radiologists read texts blind: lists to fill in, training with known answers, labels in a table.
 
     \b
     Example: medthink reading lists runs/retrieval --readers anna,ben -o reading/
@@ -72,8 +72,8 @@ def reading_lists(
     """Make blinded reading lists from the judged texts of RUNS.
 
     Each reader gets a list to fill in, a table of the cases and their images, all under codes, and how-to-read.txt.
-    FOLDER-key.json, next to the folder, says what each code stands for: keep it from the readers. RUNS must have been
-    judged before: that cuts their texts into units.
+    FOLDER-key.json, next to the folder, maps the codes to runs and cases: do not give it to the readers. RUNS must have
+    been judged before, which segments their texts into units.
 
     \b
     Example: medthink reading lists runs/retrieval --readers anna,ben --count 50 --seed 7 -o reading/
@@ -107,8 +107,8 @@ def reading_lists(
 def reading_mark(tables: tuple[Path, ...], key: Path, as_json: bool) -> None:
     """Mark training lists, and write each reader's feedback.
 
-    Next to every list NAME.csv, a file NAME-feedback.csv says for each sentence what was expected and why. A reader
-    passes with four out of five right; unanswered counts as wrong. If anyone did not pass, the exit code is 1.
+    Next to every list NAME.csv, a file NAME-feedback.csv gives the right label of each sentence, with the reason. A
+    reader passes with four out of five right; unanswered counts as wrong. If anyone did not pass, the exit code is 1.
 
     \b
     Example: medthink reading mark training/anna.xlsx training/ben.xlsx --key training-key.json
@@ -160,8 +160,8 @@ def reading_training(
     """Make training lists with known answers.
 
     The sentences are those of the judges' exam: an expert's own, half of them made false by one edit each, half
-    reworded or untouched. Readers fill in `factual`; `medthink reading mark` then tells them what was right and why.
-    The answers are in FOLDER-key.json, next to the folder: keep it from the readers until then.
+    reworded or untouched. Readers fill in `factual`; `medthink reading mark` then shows them the right answers, with
+    reasons. The answers are in FOLDER-key.json, next to the folder: do not give it to the readers before that.
 
     \b
     Example: medthink reading training bench/ --readers anna,ben -o training/ --format xlsx
@@ -187,7 +187,7 @@ _ROWS_NAMED = 5
 
 def show_unused_rows(problems: "Iterable[UnusedRow]") -> None:
     """List every row with its reason; empty rows are counted for each list."""
-    # Lists of several runs hold rows of the others too; these are counted, not listed.
+    # Lists of several runs contain rows of the others too; these are counted, not listed.
     told = [problem for problem in problems if problem.kind != "other_run"]
     unlabelled: dict[str, list[int]] = {}
     for problem in told:
@@ -195,7 +195,7 @@ def show_unused_rows(problems: "Iterable[UnusedRow]") -> None:
             unlabelled.setdefault(problem.file, []).append(problem.row)
         else:
             print_line(str(problem), stderr=True)
-    # Most of a list may still be empty; a line for each row would bury real problems.
+    # Most of a list may still be empty; a line for each row would hide real problems.
     for file, rows in unlabelled.items():
         named = [*map(str, dict.fromkeys(rows))]  # a row may cover several units
         first = ", ".join(named[:_ROWS_NAMED])

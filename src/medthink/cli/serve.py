@@ -33,7 +33,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class Served(msgspec.Struct, frozen=True, kw_only=True):
-    """What is served: a store, and where they are given a benchmark, runs to judge and a folder to review."""
+    """The things served: a store, and if given, a benchmark, runs to judge and a folder to review."""
 
     store: str
     data: Path | None = None
@@ -43,25 +43,25 @@ class Served(msgspec.Struct, frozen=True, kw_only=True):
     settings: Path | None = None
 
     def refuse_missing(self) -> None:
-        """UsageError where a folder that is named is not there."""
+        """UsageError if a given folder does not exist."""
         if self.review is not None and not (self.review / "review.csv").exists():
             raise UsageError(f"{self.review} has no review.csv", remedy="name the work folder of medthink curate build")
         if self.data is not None and not self.data.exists():
             raise UsageError(f"{self.data} is not there", remedy="name the folder of a benchmark")
 
     def store_flags(self) -> list[str]:
-        """The flags by which a worker finds the same store and benchmark."""
+        """The flags with which a worker opens the same store and benchmark."""
         return ["--store", self.store, "--split", self.split, *(["--data", str(self.data)] if self.data else [])]
 
     def flags(self) -> list[str]:
-        """The flags by which another process serves the same."""
+        """The flags with which another process serves the same."""
         more = [word for run in self.runs for word in ("--runs", str(run))]
         more += ["--review", str(self.review)] if self.review else []
         return [*self.store_flags(), *more, *(["--settings", str(self.settings)] if self.settings else [])]
 
 
 class Listening(msgspec.Struct, frozen=True, kw_only=True):
-    """Where and by how many processes requests are answered; `fd` is a socket that the parent has opened."""
+    """The address of the server and its number of processes; `fd` is a socket that the parent has opened."""
 
     host: str = LOOPBACK
     port: int | None = None
@@ -78,7 +78,7 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
 @click.option(
     "--runs", cls=ListOption, type=PATH, metavar="RUN", help="Runs that readers may judge; may be repeated.",
 )  # fmt: skip
-@click.option("--review", type=PATH, metavar="WORK", help="A work folder of medthink curate to review.")
+@click.option("--review", type=PATH, metavar="WORK", help="A work folder of medthink curate, for review.")
 @click.option("--settings", type=PATH, metavar="FILE", help="Sign-up, quotas, public address (TOML).")
 @click.option("--demo", "is_demo", is_flag=True, help="Make and show phantoms, runs and a board in ./demo-board.")
 @click.option("--host", default=LOOPBACK, show_default=True, metavar="ADDRESS", help="The address to listen on.")
@@ -97,9 +97,9 @@ def serve(is_demo: bool, **flags: Any) -> None:
     """Serve a leaderboard with accounts; with --data also submissions, and the cases to read blind.
 
     The leaderboard and the accounts are those of the store; `medthink accounts add` makes the first maintainer. With
-    --data, submissions are taken in, checked and scored by workers, and cases can be read: nothing of the reference is
-    sent before a reader commits to an answer, and the answers make a human baseline. Without a maintainer, the address
-    is the loopback alone.
+    --data, submissions are accepted, checked and scored by workers, and cases can be read: nothing of the reference is
+    sent before a reader commits to an answer, and the answers make a human baseline. Without a maintainer, the board is
+    served on the loopback address only.
 
     \b
     Example: medthink serve --store board.sqlite --data bench/
@@ -177,7 +177,7 @@ def _application(app: "ServeApp", opened: socket.socket) -> "ASGIApp":
 
 
 def _refuse_open_house(store: "Store", settings: "ServeSettings") -> None:
-    """Let others reach this machine only where somebody keeps the door, under the one name that is answered."""
+    """Refuse a public board without a maintainer or a public address."""
     from medthink.accounts.account import has_maintainer
 
     if not has_maintainer(store):
@@ -228,7 +228,7 @@ def view(places: tuple[Path, ...], data: Path | None, port: int | None, browser:
     runs = viewer.shelf.runs()
     found = len(runs)
     if data is not None and found and all(run.doubt for run in runs):
-        raise UsageError("right and wrong are unknown in every run", remedy=runs[0].doubt)
+        raise UsageError("the benchmark of no run was found, so right and wrong are unknown", remedy=runs[0].doubt)
     if not found and not viewer.shelf.broken():
         raise UsageError(
             f"no run below {', '.join(map(str, places)) or 'this folder'}",

@@ -125,7 +125,7 @@ def fill_submissions(store: Store, bench: Path, runs: Path) -> dict[str, str]:
 
 
 class _Team:
-    """Submits the answers of embedded baselines, and brings each file to a different state."""
+    """Submits the answers of embedded baselines, each file in a different state."""
 
     def __init__(self, store: Store, held: LoadedBenchmark, runs: Path) -> None:
         self._store = store
@@ -135,7 +135,7 @@ class _Team:
 
     def hand_all_in(self) -> None:
         """One file for each state, the oldest first."""
-        withdrawn = self._score("longest", _without_traces, notes="The rule of the longest option, without its traces.")
+        withdrawn = self._score("longest", _without_traces, notes="The rule of the longest option, without traces.")
         publish(self._store, withdrawn, actor="sam")
         withdraw(self._store, withdrawn, actor="sam", why="Superseded by a file with traces.")
         public = self._score("random", _without_traces, family="Guessers", effort="none")
@@ -223,7 +223,7 @@ def fill_demo(folder: Path, cases: int = CASES) -> tuple[Path, Path]:
     read = folder / "runs" / "retrieval"
     if not (read / "units.jsonl").exists():
         kinds = ["--kinds", "steps,omissions", "--segmenter", "sentences"]
-        _take("Cutting texts into units for readers", ["judge", str(read), "--judge", "baseline/rules", *kinds])
+        _take("Splitting texts into units for readers", ["judge", str(read), "--judge", "baseline/rules", *kinds])
     return store, bench
 
 

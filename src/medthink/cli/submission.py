@@ -122,7 +122,7 @@ def submission_hub(
 def submission_pack(run: Path, out: Path, data: Path | None, as_json: bool) -> None:
     """Write RUN as a submission with the traces that let a maintainer check it.
 
-    The file holds letters, rationales, steps and every reply; nothing from the reference, and no paths or addresses.
+    The file contains letters, rationales, steps and every reply; nothing from the reference, and no paths or addresses.
 
     \b
     Example: medthink submission pack runs/qwen -o qwen.jsonl

@@ -21,7 +21,7 @@ _PATIENCE_S = 5.0
 
 
 class WorkerProcesses:
-    """Some `medthink` commands that are kept running, each in a process of its own."""
+    """Some `medthink` commands that are kept running, each in its own process."""
 
     def __init__(self, commands: Sequence[Sequence[str]], inherited: Sequence[int] = ()) -> None:
         self._commands = [[sys.executable, "-m", "medthink", *words] for words in commands]
@@ -69,7 +69,7 @@ def follow_parent() -> None:
     """End this process when its parent has ended, for whatever reason."""
 
     def follow() -> None:
-        # Not by `sys.stdin`: Python could not close it at the end while this waits.
+        # Not through `sys.stdin`: Python could not close it at the end while this waits.
         os.read(0, 1)
         os._exit(0)
 

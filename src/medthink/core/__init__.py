@@ -1,1 +1,1 @@
-"""What every room stands on: strict JSON, atomic files, digests, seeds, the clock and the error tree."""
+"""The foundation of every room: strict JSON, atomic files, digests, seeds, the clock and the error tree."""

@@ -11,5 +11,5 @@ def now_utc() -> str:
 
 
 def utc_in(seconds: float) -> str:
-    """The time this many seconds from now (negative: ago); these texts sort in the order of time."""
+    """The time this many seconds from now (negative: ago); these strings sort by time."""
     return time.strftime(_FORMAT, time.gmtime(time.time() + seconds))

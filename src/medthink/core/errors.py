@@ -2,7 +2,7 @@
 
 MedThinkError           the root; `str(error)` is the whole message a person needs
 ├── UsageError          the command was called wrongly                       exit 2
-├── DataError           a file, row or field is not what it must be          exit 2
+├── DataError           a file, row or field is invalid          exit 2
 ├── LedgerError         the run on disk cannot be used or written            exit 2
 ├── OutsideError        the network, a hub or a provider failed              exit 3
 │   └── ModelError      (in `medthink.models`) a model call failed, by kind
@@ -34,7 +34,7 @@ class UsageError(MedThinkError):
 
 
 class DataError(MedThinkError):
-    """A file is not what it must be; says which file, row and field, and what to do."""
+    """A file is invalid; the message names the file, row and field, and the remedy."""
 
     def __init__(
         self, problem: str, *, file: object = "", row: int | None = None, field: str = "", remedy: str = ""

@@ -1,4 +1,4 @@
-"""Files read with a clear error and written whole or not at all."""
+"""Files: read with clear errors, written completely or not at all."""
 
 import os
 import shutil
@@ -28,7 +28,7 @@ def open_for_reading(path: Path) -> BinaryIO:
 
 
 def write_atomic(path: Path, chunks: Iterable[bytes]) -> None:
-    """Write a file so that a reader sees the old one or the whole new one."""
+    """Write a file so that a reader sees either the old or the complete new one."""
     with open_for_writing(path) as stream:
         for chunk in chunks:
             stream.write(chunk)
@@ -103,7 +103,7 @@ _SIGNS = {
 
 
 def claim_folder(folder: Path, sign: str = "", *, holds_more: bool = False, passing: Sequence[str] = ()) -> None:
-    """Make the folder that a command works in, or raise UsageError if it holds something else.
+    """Make the folder that a command works in, or raise UsageError if it contains something else.
 
     It may be empty, or hold `sign` from an earlier session of the same command; a benchmark has none. With
     `holds_more`, other files may be there too, but never what another command made; files named in `passing` do not
@@ -152,7 +152,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def short_names(paths: Sequence[str]) -> dict[str, str]:
-    """Each path's last part if these are unique, else the whole paths; for narrow tables."""
+    """The last part of each path if these are unique, else the full paths; for narrow tables."""
     last = {path: path.rstrip("/").rsplit("/", 1)[-1] for path in paths}
     return last if len(set(last.values())) == len(last) else {path: path for path in paths}
 
@@ -168,7 +168,7 @@ _KNOWN_STARTS = (
     ((b"\xff\xfe", b"\xfe\xff"), "the file is UTF-16 text", "save it as UTF-8"),
     ((b"\x1f\x8b",), "the file is compressed (gzip)", "unpack it first"),
     ((b"PK\x03\x04",), "the file is a zip archive", "unpack it first"),
-    ((b"PAR1",), "the file is parquet", "give its name the ending .parquet"),
+    ((b"PAR1",), "the file is parquet", "rename it to end in .parquet"),
     ((b"version https://git-lfs",), "the file is a Git LFS pointer, not the data", "fetch the data with: git lfs pull"),
     ((b"<!doctype", b"<html", b"<?xml"), "the file is a web page", "download the data itself, not its page"),
 )
@@ -177,7 +177,7 @@ _ENDINGS = {b"PK\x03\x04": ".zip", b"PAR1": ".parquet"}
 
 
 def refuse_known_start(raw: bytes, *, file: Path) -> None:
-    """Raise DataError that says what the file is if its first bytes show it."""
+    """Raise DataError if the first bytes show what the file is, and say so."""
     start = raw[:_START_BYTES].strip().lower()
     for starts, problem, remedy in _KNOWN_STARTS:
         if file.suffix != _ENDINGS.get(starts[0]) and start.startswith(tuple(one.lower() for one in starts)):
@@ -185,7 +185,7 @@ def refuse_known_start(raw: bytes, *, file: Path) -> None:
 
 
 def refuse_other_kind(file: Path) -> None:
-    """Raise DataError for a file that could not be read as what its name says, if its first bytes show what it is."""
+    """Raise DataError for a file whose content does not match its name, if its first bytes show what it is."""
     try:
         with file.open("rb") as stream:
             start = stream.read(_START_BYTES)

@@ -1,6 +1,6 @@
 """Strict JSON and JSON Lines.
 
-Everything read here is checked harder than the standard library does: NaN, Infinity, duplicate keys, lone
+Everything read here is checked more strictly than by the standard library: NaN, Infinity, duplicate keys, lone
 surrogates, deep nesting, byte-order marks and whole numbers that 64 bits cannot hold are refused, and every error
 names file, line and field. Lines are split on "\\n" alone, because U+2028 inside a string is data. Files are
 streamed, never loaded.
@@ -38,7 +38,7 @@ class Line(NamedTuple):
 
 
 class RawLine(NamedTuple):
-    """One line of a JSON Lines file as it stands, with its number and the byte it starts at."""
+    """One unparsed line of a JSON Lines file, with its number and the byte it starts at."""
 
     number: int
     offset: int
@@ -54,7 +54,9 @@ def parse_json(data: bytes, *, file: object = "", row: int | None = None) -> Any
         raise DataError(problem, file=file, row=row, remedy=remedy) from None
     kept = _survey(value)
     if kept.depth > MAX_DEPTH:
-        raise DataError(f"nested more than {MAX_DEPTH} deep", file=file, row=row, remedy="is this the right file?")
+        raise DataError(
+            f"nested more than {MAX_DEPTH} deep", file=file, row=row, remedy="check that this is the right file"
+        )
     # A key that was dropped left its quotes: with no more of them than stand around what is kept, none was dropped.
     if data.count(b'"') != 2 * (kept.keys + kept.texts):
         _refuse_duplicate_key(data, kept.keys, file=file, row=row)
@@ -64,7 +66,7 @@ def parse_json(data: bytes, *, file: object = "", row: int | None = None) -> Any
 
 
 def read_json(path: Path) -> Any:
-    """Read a file that holds one JSON text."""
+    """Read a file that contains one JSON value."""
     with _reading(path) as stream:
         data = stream.read()
     return parse_json(data, file=path)
@@ -112,18 +114,18 @@ def canonical_json(value: Any) -> bytes:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write one readable JSON text atomically."""
+    """Write one JSON value atomically, indented for reading."""
     write_atomic(path, [orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)])
 
 
 def write_jsonl(path: Path, values: Iterable[Any]) -> None:
-    """Write one JSON text per line, atomically, without holding them all."""
+    """Write one JSON value per line, atomically, without keeping them all in memory."""
     write_atomic(path, (orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE) for value in values))
 
 
 @contextmanager
 def _reading(path: Path) -> Iterator[BinaryIO]:
-    """The open file; a disk error becomes DataError, so that a part is never taken for the whole file."""
+    """The open file; a disk error becomes DataError, so that part of a file is never mistaken for all of it."""
     with open_for_reading(path) as stream:
         try:
             yield stream
@@ -136,7 +138,7 @@ def _refuse_other_kind(raw: bytes, *, file: Path) -> None:
     refuse_known_start(raw, file=file)
     start = raw[:64].strip()
     if start in (b"[", b"{") or re.match(rb"\[\s*\{", start):
-        problem = "the file is one JSON text, not JSON Lines"
+        problem = "the file is a single JSON value, not JSON Lines"
         raise DataError(problem, file=file, remedy="write each object on one line of its own")
 
 
@@ -146,7 +148,7 @@ def _refuse_bad_file(raw: bytes, *, file: Path, row: int, max_line_bytes: int) -
     if len(raw) > max_line_bytes:
         raise DataError(
             f"the line is longer than {max_line_bytes:,} bytes",
-            file=file, row=row, remedy="is this JSON Lines, one object per line?",
+            file=file, row=row, remedy="check that this is JSON Lines, one object per line",
         )  # fmt: skip
     if row == 1 and raw.startswith(_BOM):
         raise DataError("the file starts with a byte-order mark", file=file, row=1, remedy="save it as plain UTF-8")
@@ -155,7 +157,7 @@ def _refuse_bad_file(raw: bytes, *, file: Path, row: int, max_line_bytes: int) -
 
 
 def _explain(data: bytes, error: orjson.JSONDecodeError) -> tuple[str, str]:
-    """Say in plain words why a text is not JSON."""
+    """Explain in plain words why a text is not JSON."""
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as bad:
@@ -163,7 +165,7 @@ def _explain(data: bytes, error: orjson.JSONDecodeError) -> tuple[str, str]:
     if re.search(rb"(?<![\w\"])-?(NaN|Infinity)\b", data):
         return f"not JSON: {error}", "NaN and Infinity are not JSON; write null"
     if not data.rstrip().endswith((b"}", b"]")):
-        return f"not JSON: {error}", "the text looks cut off; copy or download the file again"
+        return f"not JSON: {error}", "the file seems to be truncated; copy or download it again"
     return f"not JSON: {error}", "correct the text at that column"
 
 
@@ -227,7 +229,7 @@ def _refuse_rounded_number(data: bytes, value: Any, *, file: object, row: int | 
     for field, number in _numbers(json.loads(data)):
         if type(number) is int and number not in WHOLE_NUMBERS:
             problem = "a whole number of more than 64 bits would be rounded"
-            raise DataError(problem, file=file, row=row, field=field, remedy="write it as text")
+            raise DataError(problem, file=file, row=row, field=field, remedy="write it as a string")
 
 
 def _numbers(value: Any, field: str = "") -> Iterator[tuple[str, int | float]]:
@@ -245,7 +247,7 @@ Kept = TypeVar("Kept")
 
 
 def read_stored(path: Path, kind: type[Kept], *, name: str, remedy: str) -> Kept:
-    """What a file of one JSON text holds; `name` says in the error what it should have been."""
+    """The content of a file with one JSON value; errors say that it should have been `name`."""
     try:
         return msgspec.convert(read_json(path), kind)
     except msgspec.ValidationError as error:

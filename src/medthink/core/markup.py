@@ -1,4 +1,4 @@
-"""HTML built from values: whatever is not markup already is escaped."""
+"""HTML built from values: anything that is not already markup is escaped."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ _VOID = frozenset({"img"})
 
 
 class Markup(str):
-    """Text that is HTML already; only this module, the template and the drawn figures make it."""
+    """Text that is already HTML; only this module, the templates and the figures make it."""
 
     __slots__ = ()
 

@@ -1,7 +1,7 @@
 """How numbers are written, in the terminal, in reports, on pages and in exports: one form for each."""
 
 NOTHING = "–"
-"""What stands where there is no number."""
+"""Shown where there is no number."""
 
 
 def as_percent(share: float, digits: int = 1) -> str:

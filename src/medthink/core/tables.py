@@ -54,7 +54,7 @@ class TableRow(NamedTuple):
 
 
 class Unread(NamedTuple):
-    """Something in a table that could not be read."""
+    """A part of a table that could not be read."""
 
     row: int
     detail: str
@@ -68,7 +68,7 @@ class TableFile(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """What is known of columns in a workbook: the words allowed, widths, and those that may be merged across rows."""
+    """The layout of a workbook's columns: allowed words, widths, and which may be merged across rows."""
 
     choices: Mapping[str, Sequence[str]] = {}
     widths: Mapping[str, int] = {}
@@ -108,7 +108,7 @@ def cell_text(value: Any) -> str:
 
 
 def read_raw(path: Path) -> Iterator[ValueRow]:
-    """Every row that is not empty, with its values and column names as they stand, or DataError."""
+    """Every row that is not empty, with its values and column names unchanged, or DataError."""
     match path.suffix.lower():
         case ".jsonl":
             return _read_jsonl(path)
@@ -137,7 +137,7 @@ def read_table(path: Path, layout: Layout = _PLAIN) -> TableFile:
         case _:
             raise _not_readable(path)
     if not rows:
-        raise DataError("the table has no rows", file=path, remedy="is this the right file?")
+        raise DataError("the table has no rows", file=path, remedy="check that this is the right file")
     return TableFile(rows, unread)
 
 
@@ -203,7 +203,7 @@ def _find_encoding(path: Path, most: int) -> str:
     in_utf8, not_utf8 = 0, 0
     with open_for_reading(path) as stream:
         if os.fstat(stream.fileno()).st_size > most:
-            raise DataError(f"larger than {most:,} bytes", file=path, remedy="is this the right file?")
+            raise DataError(f"larger than {most:,} bytes", file=path, remedy="check that this is the right file")
         for number, line in enumerate(stream, start=1):
             if _is_text(line, "utf-8"):
                 in_utf8 = in_utf8 or (0 if line.isascii() else number)
@@ -230,7 +230,7 @@ def _check_lengths(lines: Iterable[_Line], path: Path) -> Iterator[_Line]:
         width = width or len(cells)
         if any(cells) and len(cells) < width:
             problem = f"{len(cells)} cells, but the header has {width}"
-            raise DataError(problem, file=path, row=number, remedy="is a separator or a quote missing?")
+            raise DataError(problem, file=path, row=number, remedy="check for a missing separator or quote")
         yield number, cells
 
 
@@ -244,7 +244,12 @@ def _name_cells(lines: Iterable[_Line], path: Path, name_of: Callable[[Any], str
         raise DataError("the column occurs twice", file=path, row=1, field=twice[0], remedy="keep one of them")
     for number, cells in numbered:
         if any(map(_is_filled, cells[len(header) :])):
-            raise DataError("more cells than columns", file=path, row=number, remedy="is a text unquoted?")
+            raise DataError(
+                "more cells than columns",
+                file=path,
+                row=number,
+                remedy="put text that contains the separator in quotes",
+            )
         if any(map(_is_filled, cells)):
             yield ValueRow(number, {name: cell for name, cell in zip(header, cells, strict=False) if name})
 
@@ -334,12 +339,12 @@ def _spread(merges: Iterable[str], rows: list[list[Any]], names: Sequence[str]) 
             for row in rows[top:bottom]:
                 row[left - 1] = rows[top - 1][left - 1]
         else:
-            yield Unread(top, f"{merged} is one merged cell: it counts for its first row and column only")
+            yield Unread(top, f"{merged} is one merged cell: only its first row and column count")
 
 
 def _refuse_over(most: int, found: int, what: str, path: Path) -> None:
     if found > most:
-        raise DataError(f"unpacks to more than {most:,} {what}", file=path, remedy="is this the right file?")
+        raise DataError(f"unpacks to more than {most:,} {what}", file=path, remedy="check that this is the right file")
 
 
 def _guarded(value: Any) -> Any:

@@ -1,10 +1,10 @@
 """From raw teaching cases to a fair benchmark: one module per stage, one explained decision per case.
 
 **A stage** is a class in `stages/NAME.py` that the module also names `STAGE`, and one line in `registry.STAGES`; the
-order there is the order of a build. Everything else walks over the registry: `medthink curate NAME`, the tables of a
+order there is the order of a build. Everything else reads the registry: `medthink curate NAME`, the tables of a
 plan, the decision log, the counts, the review sheet, the funnel and the data card.
 
-    class TimelineSettings(ModelSettings, frozen=True, kw_only=True):     # StageSettings where no model is ever asked
+    class TimelineSettings(ModelSettings, frozen=True, kw_only=True):     # StageSettings if no model is ever asked
         fewest: Annotated[int, Meta(description="Imaging events that make a timeline.", ge=2)] = 2
 
     class TimelineStage(Stage[TimelineSettings]):
@@ -24,11 +24,11 @@ STAGE = TimelineStage
 - `decide` ends in `pass_case` or `drop_case`. What changed is found by comparing; the stage does not list it.
   What a person must decide is a question: `rulings.settle(hold_case(…))` goes on where it was answered, and `value_of`
   reads the value they gave. A case with an open question leaves the build until someone answers.
-- Where a decision needs all cases (how frequent a word is), `survey` goes through them once, keeping little of each.
+- If a decision needs all cases (how frequent a word is), `survey` reads them once, storing little of each.
 - A stage without its model lists in `not_covered` what it did not look for. It never says "clean".
 - The text of a prompt is in `prompts/NAME.md`; data is fenced; the reply's form is a `ReplyForm`.
 - `version` rises when the stage would decide differently; `inputs` names other files the outcome depends on.
-- What a later stage needs is left with `draft.with_mark(name, …)`.
+- Values that a later stage needs are stored with `draft.with_mark(name, …)`.
 
 Tests: `tests/unit/curate/test_NAME.py`, with `tests/support/drafts.py` for drafts and stages in one line.
 """

@@ -1,4 +1,4 @@
-"""How a stage asks a model: fenced data, a form to reply in, the ledger underneath."""
+"""How a stage asks a model: fenced data, a reply form, through the ledger."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -61,7 +61,7 @@ class StageModel:
 
     @property
     def by(self) -> str:
-        """Who answers, for the decision log."""
+        """The answerer, for the decision log."""
         return f"model {self.desk.answerer.spec}"
 
     async def __call__(self, prompt: FormPrompt, form: type[Form], case_id: int) -> Form:

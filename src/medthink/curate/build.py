@@ -1,6 +1,7 @@
 """A build: the stages of a plan one after the other, each on the cases that passed the one before.
 
-A stage with unchanged settings, input, rulings, prompts and version is not run again, unless some of its calls failed.
+A stage with unchanged settings, input, human decisions, prompts and version is not run again, unless some of its calls
+failed.
 """
 
 import asyncio
@@ -53,7 +54,7 @@ StageProgress = Callable[[], None]
 
 
 class StageRunResult(NamedTuple):
-    """How a stage ended, and what stopped its calls early, if anything did."""
+    """The result of a stage, and what stopped its calls early, if anything."""
 
     counts: StageCounts
     stopped_by: MedThinkError | None
@@ -76,7 +77,7 @@ def _read_kept(work: WorkFolder, stage: str, counts: StageCounts) -> Iterator[Dr
 
 
 async def _decide_all(stage: Stage[Any], work: WorkFolder, rulings: Rulings, progress: StageProgress) -> StageRunResult:
-    """Decide on every case, with batches in pass after pass; each writes the files anew, and the last one counts."""
+    """Decide on every case, with batches in pass after pass; each writes the files again, and the last one counts."""
     ends: list[StageRunResult] = []
 
     async with _open_ask(stage, work) as ask:
@@ -258,7 +259,7 @@ Watch = Callable[[str], StageProgress]
 
 
 class BuildResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How a build ended: its stages, cases waiting for a person, the results of people's checks, what stopped it.
+    """The result of a build: its stages, cases waiting for review, the results of reviews, what stopped it.
 
     `odd` are the cells of the review sheet that could not be used.
     """
@@ -272,12 +273,12 @@ class BuildResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def unfinished(self) -> int:
-        """How many cases are open because a call failed or was not made."""
+        """The number of cases left open because a call failed or was not made."""
         return sum(one.counts.unfinished for one in self.stages)
 
 
 def build(plan: CurationPlan, watch: Watch | None = None) -> BuildResult:
-    """Carry out a plan, or continue where it stopped."""
+    """Run a plan, or continue where it stopped."""
     work = WorkFolder(plan.work)
     rulings = read_rulings(work.path)
     before, done = work.read_summaries(), dict[str, StageSummary]()

@@ -1,4 +1,4 @@
-"""The data card of a built benchmark: what was counted, decided and not covered."""
+"""The data card of a built benchmark: counts, decisions, and limits of the checks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ from medthink.curate.rulings import StageErrors
 
 
 class CardFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that a card says."""
+    """The contents of a card."""
 
     name: str
     stages: Sequence[StageSummary]
@@ -41,13 +41,13 @@ def write_card(facts: CardFacts) -> str:
         "![Funnel](funnel.svg)",
         _funnel(facts.stages),
         _reasons(facts.stages),
-        "## What was not covered",
+        "## What was not checked",
         _list(f"**{one.stage}**: {missing}" for one in facts.stages for missing in one.not_covered),
         "## What guessers score without seeing the images",
         _probes(facts.probes),
         "## What people checked",
         _checked(facts.errors),
-        "## What `medthink data check` says",
+        "## Result of `medthink data check`",
         _problems(facts.problems),
         "## Settings of every stage",
         _settings(facts.stages),
@@ -123,7 +123,7 @@ def _problems(problems: Mapping[str, int]) -> str:
 
 
 def _settings(stages: Sequence[StageSummary]) -> str:
-    return _list(f"**{one.stage}**: {_said(one.settings) or 'as by default'}" for one in stages)
+    return _list(f"**{one.stage}**: {_said(one.settings) or 'default settings'}" for one in stages)
 
 
 # Paths and addresses are private to whoever built it.

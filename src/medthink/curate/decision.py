@@ -1,4 +1,4 @@
-"""What a stage decided about a case, by which rule or model, on what evidence, and what it changed."""
+"""Decisions: what a stage decided about a case, the rule or model, the evidence, and the changes."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -12,7 +12,7 @@ from medthink.curate.draft import CURATION, Draft, text_of
 
 Verdict = Literal["in", "changed", "out", "undecided"]
 CALL_FAILED, NOT_ASKED = "call-failed", "not-asked"
-# A re-run may settle these by itself; all other undecided cases wait for a person.
+# A re-run may resolve these by itself; all other undecided cases wait for review.
 UNFINISHED = frozenset({CALL_FAILED, NOT_ASKED})
 
 
@@ -40,9 +40,9 @@ class FieldChange(msgspec.Struct, frozen=True):
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One line of a stage's log.
 
-    `reason` is a short code used for counting, `by` the rule, model or person, `detail` what a person needs to
-    know, `proposal` what the stage would do if a person agreed. `seen` is the digest of the case as the stage saw it.
-    An undecided case has the id of its `question`; `odd` says why a person's answer to it cannot be used.
+    `reason` is a short code used for counting, `by` the rule, model or person, `detail` an explanation, `proposal` the
+    value that the stage suggests to a person. `seen` is the digest of the case as the stage read it. An undecided case
+    has the id of its `question`; `odd` says why a person's answer to it cannot be used.
     """
 
     case: int
@@ -61,7 +61,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class StageResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A stage's result for a draft: the draft to continue with (None if it leaves the build), and why."""
+    """A stage's result for a draft: the draft to continue with (None if it leaves the build), and the reason."""
 
     draft: Draft | None
     is_undecided: bool = False
@@ -97,7 +97,7 @@ def hold_case(
 
 
 def find_quote(draft: Draft, field: str, text: str) -> Quote | None:
-    """Where a passage occurs verbatim in a column, or None, however plausible it sounds."""
+    """The position of a passage that occurs verbatim in a column, or None."""
     start = text_of(draft, field).find(text) if text else -1
     return None if start < 0 else Quote(field, start, start + len(text), text)
 
@@ -118,7 +118,7 @@ def read_decisions(path: Path) -> Iterator[Decision]:
 
 
 class StageCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """How many cases a stage saw and their outcomes; the four parts add up to `seen`."""
+    """The number of cases a stage saw and their outcomes; the four parts add up to `seen`."""
 
     seen: int
     kept: int
@@ -130,7 +130,7 @@ class StageCounts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def passed(self) -> int:
-        """How many cases the next stage gets."""
+        """The number of cases passed to the next stage."""
         return self.kept + self.changed
 
 
@@ -143,7 +143,7 @@ class Tally:
         self._unfinished = 0
 
     def add(self, decision: Decision) -> None:
-        """Take in one decision."""
+        """Count one decision."""
         self._verdicts[decision.verdict] += 1
         self._unfinished += decision.verdict == "undecided" and decision.reason in UNFINISHED
         if decision.reason:

@@ -1,7 +1,7 @@
-"""A draft: a case on its way into the benchmark, and what curation knows about it beyond the released columns.
+"""A draft: a case on its way into the benchmark, with notes beyond the released columns.
 
 A file of drafts is a benchmark file: JSON Lines with the released columns, readable by `medthink data show`, and one
-extra column, `curation`, that holds the `Notes`. Export leaves that column out.
+extra column, `curation`, with the `Notes`. Export leaves that column out.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,12 +22,12 @@ HISTORY, FINDINGS, DISCUSSION = "CLINICAL_HISTORY", "IMAGING_FINDINGS", "discuss
 
 
 class Notes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What curation knows about a case beyond the released columns.
+    """The notes of curation about a case, beyond the released columns.
 
     `diagnosis` and `differential` are as the source states them; `candidates` are the diagnoses of the differential
     once it is split; `aliases` holds the other names of a diagnosis; `group` names cases that must share a split.
-    `marks` is where a stage leaves what a later stage or the data card needs, under the stage's own name. `raw` is the
-    source's row until `ingest` has read it.
+    `marks` has values that a later stage or the data card needs, by the name of the stage that stored them. `raw` is
+    the source's row until `ingest` has read it.
     """
 
     source: str = ""
@@ -73,7 +73,7 @@ class Draft(msgspec.Struct, frozen=True):
         return Draft(self.case, replace(self.notes, **fields))
 
     def with_mark(self, stage: str, mark: Any) -> "Draft":
-        """The draft with what a stage leaves for later ones."""
+        """The draft with a value that a stage stores for later ones."""
         return self.with_notes(marks=self.notes.marks | {stage: mark})
 
     def row(self) -> dict[str, Any]:
@@ -111,7 +111,7 @@ def draft_from_row(row: Mapping[str, Any], *, store: ImageStore, place: RowLocat
     try:
         return Draft(case, msgspec.convert(noted, Notes))
     except msgspec.ValidationError as error:
-        remedy = "make the file again with this version of medthink"
+        remedy = "create the file again with this version of medthink"
         raise DataError(str(error), file=place.file, row=place.row, field=CURATION, remedy=remedy) from None
 
 

@@ -1,7 +1,7 @@
-"""Where a text mentions a diagnosis: by its name, another name, its words, its acronym, or a misspelling.
+"""Mentions of a diagnosis in a text: its name, another name, its words, its acronym, or a misspelling.
 
-Strong rules decide alone; suspect rules only nominate. Every finding is a place in the text. A passage that another
-option explains better is not a mention: a distractor named in the history says nothing about the right diagnosis.
+Strong rules decide alone; suspect rules only nominate. Every mention has a position in the text. A passage that another
+option explains better is not a mention: a distractor named in the history reveals nothing about the right diagnosis.
 """
 
 import html
@@ -59,7 +59,7 @@ _SENTENCE_END = re.compile(r"[.!?;]\s|\n")
 
 
 class TextMention(NamedTuple):
-    """A passage that mentions the diagnosis: which rule found it, and its class."""
+    """A passage that mentions the diagnosis, with the rule that found it, and its class."""
 
     start: int
     end: int
@@ -154,7 +154,7 @@ class SpelledText:
             at = self.joined.find(key, at + 1)
 
     def span(self, first: int, behind: int) -> tuple[int, int]:
-        """The place of these words in the text."""
+        """The span of these words in the text."""
         return self.places[first][0], self.places[behind - 1][1]
 
     def sentences(self) -> Iterator[tuple[int, int]]:
@@ -168,7 +168,7 @@ class SpelledText:
 
 
 class TargetName(NamedTuple):
-    """A diagnosis to look for: its names by rule, its acronyms, its words, and what would explain a match better."""
+    """A diagnosis to look for: its names by rule, its acronyms, its words, and options that match better."""
 
     names: tuple[tuple[str, str], ...]
     capitals: frozenset[str]
@@ -223,7 +223,7 @@ def strong_mentions(text: SpelledText, target: TargetName) -> list[TextMention]:
 
 
 def _finds(text: SpelledText, target: TargetName) -> Iterator[tuple[str, int, int]]:
-    """What each strong rule finds, the most reliable rules first."""
+    """The matches of each strong rule, the most reliable rules first."""
     for key, rule in target.names:
         yield from ((rule, *words) for words in text.find(key))
     for number, word in enumerate(text.raw):
@@ -269,7 +269,7 @@ def _windows(text: SpelledText, length: int) -> Iterator[tuple[int, int, str]]:
 
 
 def _class_of(text: str, start: int, end: int, plain: MentionClass) -> MentionClass:
-    """Negated, hedged, or what the rule says."""
+    """The class of a mention: negated, hedged, or that of the rule."""
     before, after = text[max(0, start - _CUE_CHARS) : start], text[end : end + _CUE_CHARS]
     if _NEGATED_BEFORE.search(before) and not re.search(r"\bnot only\b", before, re.I):
         return "negated"
@@ -279,7 +279,7 @@ def _class_of(text: str, start: int, end: int, plain: MentionClass) -> MentionCl
 
 
 class WordFrequency:
-    """In how many texts each word occurs."""
+    """The number of texts in which each word occurs."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}

@@ -245,7 +245,7 @@ def _made(name: str) -> Iterator[str]:
 
 
 def _letters_of(word: str) -> tuple[str, ...]:
-    """What a word gives to an acronym."""
+    """The letters that a word contributes to an acronym."""
     if word in _STOPS:
         return ("", word[0])
     if word.isdigit() or word in _ROMAN:
@@ -399,7 +399,7 @@ def _protect(stated: str, gold: str) -> str:
 
 
 def _split(stated: str) -> list[str]:
-    """By the strongest separator there is: double semicolons, lines, bars, semicolons, else commas."""
+    """Split at the strongest separator present: double semicolons, lines, bars, semicolons, else commas."""
     if ";;" in stated:
         return stated.split(";;")
     lines = [line for line in stated.splitlines() if line.strip()]

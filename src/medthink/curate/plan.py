@@ -1,7 +1,7 @@
 """The plan of a build: which stages, with which settings, in a TOML file.
 
 ```toml
-work = "work"              # where everything is written, from the plan's folder
+work = "work"              # output folder, relative to the plan's
 seed = 7                   # for everything random: distractors, letters, split, review sample
 review_sample = 20         # automatic decisions of each stage to list on the review sheet
 
@@ -28,7 +28,7 @@ from medthink.curate.stage import STAGES, StageSettings, read_stage_settings
 
 
 class CurationPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """A plan as read; `folder` is what its paths are relative to."""
+    """A plan; its paths are relative to `folder`."""
 
     folder: Path
     work: Path
@@ -48,9 +48,9 @@ def read_plan(path: Path) -> CurationPlan:
     for name, value in general.items():
         _refuse_strange(name, value, path)
     if "work" not in general:
-        raise DataError("no work folder is named", file=path, field="work", remedy='write work = "FOLDER"')
+        raise DataError("the work folder is missing", file=path, field="work", remedy='write work = "FOLDER"')
     if not stages:
-        raise DataError("no stage is planned", file=path, remedy=f"add a table, such as [{next(iter(STAGES))}]")
+        raise DataError("the plan has no stage", file=path, remedy=f"add a table, such as [{next(iter(STAGES))}]")
     return CurationPlan(
         folder=path.parent,
         work=path.parent / general["work"],
@@ -80,7 +80,7 @@ def _settings(name: str, fields: Any, path: Path) -> StageSettings:
 
 
 class StageSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """How a stage ended; `key` is the digest of everything its outcome depends on."""
+    """The summary of a finished stage; `key` is the digest of everything its outcome depends on."""
 
     stage: str
     key: str

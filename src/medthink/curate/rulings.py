@@ -59,7 +59,7 @@ class ReviewRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_undecided(self) -> bool:
-        """Whether a ruling is needed; otherwise the question is whether the automatic decision is right."""
+        """Whether a decision is needed; otherwise the question is whether the automatic decision is right."""
         return self.asked == UNDECIDED
 
     @property
@@ -77,7 +77,7 @@ class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StageErrors(msgspec.Struct, frozen=True, kw_only=True):
-    """How many automatic decisions of a stage people checked, how many were wrong, and the bound on the error rate."""
+    """Automatic decisions of a stage that people checked, those that were wrong, and the bound on the error rate."""
 
     stage: str
     checked: int
@@ -211,7 +211,7 @@ class Rulings:
         return CaseRulings(stage, case, seen, self._answers.get(stage, {}))
 
     def of_stage(self, stage: str) -> list[list[str]]:
-        """Every ruling on a stage, as plain data."""
+        """Every decision on a stage, as plain data."""
         answers = self._answers.get(stage, {})
         return sorted([key, one.ruling, one.value, one.note] for key, one in answers.items() if one.ruling)
 

@@ -1,4 +1,4 @@
-"""What a stage is: settings, a survey of all cases if it needs one, and a decision on each case."""
+"""The interface of a stage: settings, a survey of all cases if it needs one, and a decision on each case."""
 
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -83,7 +83,7 @@ class ModelSettings(CallSettings, frozen=True, kw_only=True):
 
     @property
     def has_model(self) -> bool:
-        """Whether a model is asked that knows more than the stage's own rules, which `baseline/rules` repeats."""
+        """Whether a real model is asked; `baseline/rules` only repeats the stage's own rules."""
         return self.model not in ("", RULES)
 
     def example_request(self) -> Request:
@@ -99,7 +99,7 @@ class ModelSettings(CallSettings, frozen=True, kw_only=True):
 
 
 class StageContext(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a stage works: the work folder, the folder that its plan's paths are relative to, the seed, the input.
+    """The context of a stage: the work folder, the folder that its plan's paths are relative to, the seed, the input.
 
     `folder` holds the case files and their `images/`. `source` is the file of drafts that the stage reads, None for
     the first stage.
@@ -120,7 +120,7 @@ Settings = TypeVar("Settings", bound=StageSettings)
 
 
 class Stage(Generic[Settings]):
-    """The base of every stage; a stage overrides `decide`, and what else it needs."""
+    """The base of every stage; a stage overrides `decide`, and other methods if needed."""
 
     name: ClassVar[str]
     # Raised when its rules would decide differently: cases decided by an older version are decided again.
@@ -145,13 +145,13 @@ class Stage(Generic[Settings]):
         return read_drafts(self.context.source)
 
     def survey(self, drafts: Drafts) -> None:
-        """Go through all cases once, before the first decision, keeping little of each."""
+        """Read all cases once, before the first decision, storing little of each."""
 
     def begin_pass(self) -> None:
-        """Forget what was asked in an earlier pass over the cases: with batches there are several."""
+        """Reset the state of an earlier pass over the cases: with batches there are several."""
 
     async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:
-        """Keep, change or drop the draft; `ask` is there when the settings name a model.
+        """Keep, change or drop the draft; `ask` is None if the settings name no model.
 
         A question for a person goes through `rulings`, which goes on where it was answered. A question that was not,
         and a call without an answer (`Unanswered`), raise what must not be caught: the case is then undecided.
@@ -166,7 +166,7 @@ class Stage(Generic[Settings]):
         """Process the cases kept once all are decided, for example to write them out."""
 
     def not_covered(self) -> tuple[str, ...]:
-        """What this stage did not look for with these settings, worded for the data card."""
+        """The limits of this stage with these settings, worded for the data card."""
         return ()
 
     def report(self) -> dict[str, Any]:
@@ -174,7 +174,7 @@ class Stage(Generic[Settings]):
         return {}
 
     def inputs(self) -> Any:
-        """What else the outcome depends on, as plain data, such as the digest of a file the settings name."""
+        """Further inputs of the outcome, as plain data, such as the digest of a file the settings name."""
         return None
 
     def prompts(self) -> Any:
@@ -184,7 +184,7 @@ class Stage(Generic[Settings]):
 
 
 class StageEntry(NamedTuple):
-    """Where a stage lives (its module holds the class as `STAGE`), and what it is for."""
+    """The module of a stage (with the class as `STAGE`), and its summary."""
 
     module: str
     summary: str
@@ -231,4 +231,4 @@ def read_stage_settings(name: str, fields: dict[str, Any]) -> StageSettings:
     try:
         return msgspec.convert(plain, kind)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{name}: {error}", remedy=f"medthink curate {name} --help says what it takes") from None
+        raise UsageError(f"{name}: {error}", remedy=f"medthink curate {name} --help lists its settings") from None

@@ -1,4 +1,4 @@
-"""Judging what a right letter does not show: reasoning steps, discussions and findings, each by its own kind.
+"""Judging of reasoning steps, discussions and findings, which the right letter does not show; one kind of judging each.
 
 The module can be called: `medthink.judge(run, judges)` is `judge_and_score`.
 """

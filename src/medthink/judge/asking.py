@@ -1,4 +1,4 @@
-"""Asking a judge through the ledger: unusable replies are asked for again, and in the end count as `Unjudged`."""
+"""Asking a judge through the ledger: unusable replies are asked for again, and finally count as `Unjudged`."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, closing
@@ -38,7 +38,7 @@ Read = TypeVar("Read")
 
 
 class JudgeAnswer(msgspec.Struct, Generic[Read], frozen=True, kw_only=True):
-    """The outcome of a judge's replies, and what they cost."""
+    """The outcome of a judge's replies, and their cost."""
 
     result: Read | Unjudged
     model: str
@@ -46,7 +46,7 @@ class JudgeAnswer(msgspec.Struct, Generic[Read], frozen=True, kw_only=True):
 
 
 class Judge:
-    """One judge: how it is asked, and which models it must not turn out to be."""
+    """One judge: its settings, and the models that it must not turn out to be."""
 
     def __init__(
         self, desk: LedgerCallMaker[FormPrompt], setting: JudgeSettings, condition: Condition, barred: frozenset[str]
@@ -100,7 +100,7 @@ def example_request(setting: JudgeSettings) -> Request:
 
 def _refuse_cut(reply: Reply) -> None:
     if reply.stop == "truncated":
-        raise Unanswered("truncated", "the judge's reply was cut off")
+        raise Unanswered("truncated", "the judge's reply was truncated")
     if reply.stop != "end":
         raise Unanswered("refused", f"the judge's reply was {reply.stop}")
 
@@ -117,7 +117,7 @@ def _or_unjudged(result: Read | ReplyFault | Unanswered) -> Read | Unjudged:
 
 
 class AskingSettings(CallTerms, frozen=True, kw_only=True):
-    """Who judges, which parts of a case they see, the parameters of their calls, and the limits."""
+    """The judges, the parts of a case that they see, the parameters of their calls, and the limits."""
 
     judges: tuple[str, ...]
     sees: tuple[Sight, ...] = DEFAULT_SIGHT
@@ -128,7 +128,7 @@ class AskingSettings(CallTerms, frozen=True, kw_only=True):
 
     @property
     def setting(self) -> JudgeSettings:
-        """How every judge of the session is asked."""
+        """The settings of every judge of the session."""
         return JudgeSettings(
             sees=self.sees,
             effort=self.effort,
@@ -143,9 +143,9 @@ BATCHES = "judge-batches"
 
 
 class JudgesResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How a session of judges ended: the calls made, and what stopped it early, if anything.
+    """The result of a session of judges: the calls made, and what stopped it early, if anything.
 
-    `warnings` are what a person should know but did not stop it. `jobs` are the batches its calls are waiting in.
+    `warnings` did not stop it. `jobs` are the batches its calls are waiting in.
     """
 
     calls_made: int
@@ -167,13 +167,13 @@ def find_stop(ends: Iterable[BudgetReached | BaseException | None]) -> BudgetRea
 
 
 class Judges(NamedTuple):
-    """The judges by spec, ready to be asked, and their calls."""
+    """The judges by spec, and their calls."""
 
     hearings: dict[str, Judge]
     calls: Calls[FormPrompt]
 
     async def work(self, ask_all: "Callable[[Judges], Awaitable[Ended]]") -> "Ended":
-        """Ask everything: once, or with batches, pass after pass until nothing is left to ask; the last pass counts."""
+        """Make all calls: once, or with batches, pass after pass until none is left; the last pass counts."""
         sessions: list[Ended] = []
 
         async def make_pass() -> BudgetReached | None:
@@ -239,7 +239,7 @@ def blank_judgement(key: UnitKey, judge: str, terms: AskingSettings, *, repeat: 
 async def ask_verdicts(
     hearing: Judge, blank: Judgement, units: UnitSet, *, evidence: Evidence, source: UnitSource, ledger: Ledger
 ) -> Judgement:
-    """Ask for a verdict on every unit; the judgement holds the outcome and what it cost."""
+    """Ask for a verdict on every unit; the judgement records the outcome and its cost."""
     prompt = verdict_prompt(units, evidence, source)
     heard = await hearing.hear(
         prompt,

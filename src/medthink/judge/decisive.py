@@ -1,7 +1,7 @@
-"""The decisive findings of a case: what any text about it should mention. `decisive.jsonl`, one row per case.
+"""The decisive findings of a case: those that any text about it should mention. `decisive.jsonl`, one row per case.
 
-A list is made once, by a model that must quote where the expert states each finding, or by rules. Readers may edit the
-file: a list whose digest no longer matches is taken as theirs.
+A list is made once, by rules or by a model that must quote the expert's statement of each finding. Readers may edit the
+file: a list whose digest no longer matches counts as theirs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ _STATED_IN_FINDINGS = "findings"
 
 
 class DecisiveFinding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One finding with the attribute that matters, and where the expert states it: findings, or caption N."""
+    """One finding with its decisive attribute, and the expert's text that states it: findings, or caption N."""
 
     text: str
     where: str = _STATED_IN_FINDINGS
@@ -78,7 +78,7 @@ def decisive_data(case: Case) -> dict[str, Any]:
 
 
 def check_decisive(form: DecisiveForm, case: Case) -> tuple[DecisiveFinding, ...] | ReplyFault:
-    """The findings, or which rule they break."""
+    """The findings, or the rule that they break."""
     if not _MIN_DECISIVE <= len(form.findings) <= MAX_DECISIVE:
         return ReplyFault("wrong_form", f"there must be {_MIN_DECISIVE} to {MAX_DECISIVE} findings")
     if len({_fold(one.finding) for one in form.findings}) < len(form.findings):
@@ -89,7 +89,7 @@ def check_decisive(form: DecisiveForm, case: Case) -> tuple[DecisiveFinding, ...
 
 
 def _check_quoted(one: QuotedFinding, number: int, case: Case) -> ReplyFault | None:
-    """Why a finding may not be listed: it is not stated or not used in the expert's words, or it is the diagnosis."""
+    """The reason why a finding may not be listed: the expert does not state or use it, or it is the diagnosis."""
     used_in = f"{case.reference.discussion} {case.reference.answer_text}"
     if not one.finding.strip() or not _quotes(one.stated, _texts(case).get(one.where, "")):
         return ReplyFault("wrong_form", f'finding {number}: "stated" is not a quotation of the text named by "where"')
@@ -141,13 +141,13 @@ def read_decisive(run: Path) -> dict[int, DecisiveList]:
 
 
 def write_decisive(run: Path, lists: Mapping[int, DecisiveList]) -> None:
-    """Keep the lists in the run, by case."""
+    """Write the lists into the run, by case."""
     if lists:
         write_jsonl(run / DECISIVE_FILE, (msgspec.to_builtins(lists[case]) for case in sorted(lists)))
 
 
 def is_shown(finding: DecisiveFinding, slots: Sequence[int], case: Case) -> bool:
-    """Whether the author was shown where the finding is: the caption's image, or any image for findings."""
+    """Whether the author was shown the image with the finding: the caption's image, or any image for findings."""
     if not finding.where.startswith("caption "):
         return True
     place = int(finding.where.removeprefix("caption ")) - 1

@@ -67,7 +67,7 @@ def _read(value: Any) -> Judgement:
 
 
 class PanelVote(msgspec.Struct, frozen=True, kw_only=True):
-    """How the judgements of one unit are divided; `majority` is None where no label has more than half."""
+    """The votes on one unit; `majority` is None if no label has more than half."""
 
     id: str
     judgements: int
@@ -76,7 +76,7 @@ class PanelVote(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def count_votes(judgements: Iterable[Judgement]) -> tuple[PanelVote, ...]:
-    """How judgements of the same prediction are divided over each of its units."""
+    """The votes of all judgements of a prediction on each of its units."""
     labels: dict[str, list[Label]] = {}
     for one in judgements:
         kind = KINDS[one.what]
@@ -95,7 +95,7 @@ def count_votes(judgements: Iterable[Judgement]) -> tuple[PanelVote, ...]:
 def panel_judgements(judgements: Iterable[Judgement]) -> list[Judgement]:
     """One judgement for each prediction by the majority of its judges, item by item.
 
-    A panel has two or more voices that gave verdicts. A quorum is two voices and more than half of the panel: below it
+    A panel has two or more voices that gave verdicts. A quorum is two votes and more than half of the panel: below it
     the prediction is unjudged. An item without a majority is a tie, and does not affect the others.
     """
     groups = first_replies(judgements)
@@ -116,7 +116,7 @@ def first_replies(judgements: Iterable[Judgement]) -> dict[UnitKey, dict[str, Ju
     """The one reply of each model that counts beside the other models', by what it is about.
 
     A model is one voice, however often and with whatever settings it was asked. What has verdicts goes before what has
-    none, today's prompt before an older one, and then the latest reply. The embedded judge has no voice.
+    none, today's prompt before an older one, and then the latest reply. The embedded judge has no vote.
     """
     groups: dict[UnitKey, dict[str, Judgement]] = {}
     for one in sorted(judgements, key=lambda one: one.order):
@@ -134,7 +134,7 @@ def _precedence(one: Judgement) -> tuple[bool, bool, str]:
 
 
 def _seat(voices: dict[str, list[Judgement]]) -> JudgeConfig:
-    """The panel as one seat, even if some of its judges judged fewer predictions than others."""
+    """The panel as one judge, even if some of its judges judged fewer predictions than others."""
     members = [one for found in voices.values() for one in found]
     sees = {sight for one in members for sight in one.setting.sees}
     setting = JudgeSettings(sees=tuple(sight for sight in SIGHTS if sight in sees))
@@ -184,7 +184,7 @@ class JudgedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgedScores(msgspec.Struct, frozen=True, kw_only=True):
-    """The scores of every seat by kind, the panel of all judges among them where there are several.
+    """The scores of every judge by kind, including the panel if there are several.
 
     `disagreement` is, by kind, the mean share of pairs of judges that differ on a unit; `panel_votes` gives it by unit.
     """
@@ -193,7 +193,7 @@ class JudgedScores(msgspec.Struct, frozen=True, kw_only=True):
     disagreement: dict[str, Measured]
 
     def __getitem__(self, what: str) -> tuple[Any, ...]:
-        """The scores of one kind, seat by seat."""
+        """The scores of one kind, judge by judge."""
         return self.kinds[what]
 
     def plain(self) -> dict[str, Any]:
@@ -203,11 +203,12 @@ class JudgedScores(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cut_units(run: Path) -> dict[UnitKey, UnitSet]:
-    """The run's units, or UsageError where its texts were never cut."""
+    """The run's units, or UsageError if its texts were never segmented."""
     units = read_units(run)
     if not units:
         raise UsageError(
-            f"the texts of {run} are not cut into units yet", remedy=f"run medthink judge {run} --judge SPEC first"
+            f"the texts of {run} are not segmented into units yet",
+            remedy=f"run medthink judge {run} --judge SPEC first",
         )
     return units
 
@@ -222,7 +223,7 @@ def load_judged(path: Path, cases: Mapping[int, Case]) -> JudgedRun:
 
 
 def score_judged(run: JudgedRun, slices: Slices) -> JudgedScores:
-    """Every score that the run's judgements allow, seat by seat."""
+    """Every score that the run's judgements allow, judge by judge."""
     rows = [*run.judgements, *panel_judgements(run.judgements)]
     return JudgedScores(
         kinds={

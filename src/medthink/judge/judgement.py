@@ -1,4 +1,4 @@
-"""What one judge said about the units of one prediction, and how it was asked."""
+"""Judgements: one judge's verdicts on the units of one prediction, and its settings."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -32,14 +32,14 @@ UnjudgedKind = Literal[
 
 
 class UnitVerdict(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a judge says about one item, and why."""
+    """A judge's verdict on one item, and the reason."""
 
     id: str
     reason: str
 
 
 class Unjudged(msgspec.Struct, frozen=True):
-    """Why there is no verdict; never counted as one."""
+    """The reason why there is no verdict; never counted as one."""
 
     kind: UnjudgedKind
     detail: str
@@ -52,10 +52,10 @@ DEFAULT_SIGHT: tuple[Sight, ...] = ("history", "options", "captions", "findings"
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """What a judge is given to judge by; a part it may not see is already empty here.
+    """The evidence that a judge is given; a part that it may not see is already empty here.
 
-    `captions` and `images` are all that the case has: first those shown to the judged model, under the same numbers,
-    then the others. `shown` is how many it was shown. `options` has the letters that model saw.
+    `captions` and `images` are those of the whole case: first those shown to the judged model, under the same numbers,
+    then the others. `shown` is the number shown to it. `options` has the letters that model saw.
     """
 
     history: str = ""
@@ -129,7 +129,7 @@ JudgedState = Literal["ok", "unjudged", "absent"]
 
 
 class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a judge is asked: what it sees of the case, and the parameters of the calls."""
+    """The settings of a judge: the parts of the case that it sees, and the parameters of its calls."""
 
     sees: tuple[Sight, ...]
     effort: Effort | None = None
@@ -145,7 +145,7 @@ class JudgeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Who judges, how, and with which prompt; judgements of one seat may be counted together."""
+    """A judge with its settings and prompt version; judgements of one configuration may be counted together."""
 
     judge: str
     setting: JudgeSettings
@@ -153,11 +153,11 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_smoke_test(self) -> bool:
-        """Whether this is the embedded judge, a smoke test that says nothing about a run."""
+        """Whether this is the embedded judge, a smoke test whose verdicts say nothing about a run."""
         return self.judge == RULES
 
     def label(self, images: str | None = None) -> str:
-        """The seat in a few words; `images` says what was really attached, else the setting is shown."""
+        """A short label; `images` says what was really attached, else the setting is shown."""
         if self.judge == PANEL:
             return PANEL
         parts = [self.judge, images or ("with images" if "images" in self.setting.sees else "without images")]
@@ -167,14 +167,14 @@ class JudgeConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one judge said about one prediction.
+    """One judge's verdicts on one prediction.
 
     `state` is "ok", "unjudged" (there is no verdict; `why` and `detail` give the reason) or "absent" (there is nothing
     to judge). `verdicts` are of the kind `what`, in the order of its items, which they name by id. `model` is the name
     that the provider reported, `images` how many were attached (None if no model was asked),
     `judged_at` when the last call was answered, `tries` how many replies were needed, and `calls` are their ids in
     `judge.sqlite`. `round` counts how often it was repeated because it was unjudged. `ties` are items on which a panel
-    is divided.
+    has no majority.
     """
 
     case: int
@@ -204,7 +204,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def seat(self) -> JudgeConfig:
-        """Who judged, how, and with which prompt."""
+        """The judge, its settings, and its prompt version."""
         return JudgeConfig(judge=self.judge, setting=self.setting, prompt=self.prompt)
 
     @property
@@ -215,7 +215,7 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def label_judges(judgements: Iterable[Judgement]) -> dict[JudgeConfig, str]:
-    """A short label for every seat that gave verdicts, with the images that were really attached."""
+    """A short label for every judge that gave verdicts, with the images that were really attached."""
     groups: dict[JudgeConfig, list[Judgement]] = {}
     for one in judgements:
         if one.state == "ok":
@@ -234,7 +234,7 @@ def _tell_images(seat: JudgeConfig, rows: Sequence[Judgement]) -> str | None:
 
 
 def name_judges(labels: Mapping[JudgeConfig, str]) -> dict[JudgeConfig, str]:
-    """A distinct name for each seat."""
+    """A distinct name for each judge configuration."""
     given = list(labels.values())
     return {
         seat: label if given.count(label) == 1 else f"{label} · {digest_value(msgspec.to_builtins(seat))[:8]}"
@@ -243,7 +243,7 @@ def name_judges(labels: Mapping[JudgeConfig, str]) -> dict[JudgeConfig, str]:
 
 
 def digest_judgements(judgements: Iterable[Judgement]) -> str:
-    """The digest of the judgements, so that what is derived from them can tell whether they have changed."""
+    """The digest of the judgements, so that derived results can detect whether they have changed."""
     return digest_value([msgspec.to_builtins(one) for one in judgements])
 
 

@@ -1,4 +1,4 @@
-"""What a judge is sent: fixed words from files, the rubric's meanings, and everything else as fenced data."""
+"""Prompts of judges: fixed text from files, definitions from the rubric, and everything else as fenced data."""
 
 from functools import cache
 from pathlib import Path

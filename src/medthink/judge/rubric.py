@@ -36,12 +36,12 @@ _HEADING = re.compile(r"^## .*$", re.MULTILINE)
 
 
 class Rubric(msgspec.Struct, frozen=True):
-    """The page that judges and readers read, whole and by section."""
+    """The rubric page, complete and by section."""
 
     page: str
 
     def version(self) -> str:
-        """The digest of every word of it."""
+        """The digest of its text."""
         return digest_value(self.page)
 
     def section(self, name: str) -> str:
@@ -50,7 +50,7 @@ class Rubric(msgspec.Struct, frozen=True):
         return dict(zip(SECTIONS, parts, strict=True))[name]
 
     def levels(self, dimension: Dimension) -> dict[str, str]:
-        """What each score of a dimension of education asks for, with its example."""
+        """The requirements of each score of an education dimension, with examples."""
         heading = f"**{dimension.replace('_', ' ').capitalize()}**"
         lines = self.section("education").partition(heading)[2].partition("\n\n")[0]
         return dict(_LEVEL.findall(lines))

@@ -1,6 +1,6 @@
-"""Scores of one seat's judgements, whatever was judged: every rate with an interval clustered by case.
+"""Scores of one judge's judgements of any kind: every rate with an interval clustered by case.
 
-What is unjudged is left out of every rate and counted beside it (`coverage`).
+Unjudged items are left out of every rate and counted separately (`coverage`).
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ Units = Mapping[UnitKey, UnitSet]
 
 
 class Coverage(msgspec.Struct, frozen=True, kw_only=True):
-    """How much of what could be judged was: `due` counts the judgements expected, `missing` those never asked for."""
+    """The coverage of judging: `due` counts the judgements expected, `missing` those never asked for."""
 
     due: int
     judged: int
@@ -33,7 +33,7 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measure_coverage(rows: Sequence[Judgement], units: Units) -> Coverage:
-    """How many of the expected judgements reached a verdict."""
+    """The coverage of the expected judgements."""
     what = rows[0].what
     repeats = max(row.repeat for row in rows) + 1
     sets = [one for one in units.values() if one.what == what]
@@ -67,9 +67,9 @@ class JudgedSlice(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgeConfigScores(msgspec.Struct, frozen=True, kw_only=True):
-    """What every kind of judging reports for a seat; each kind adds its own figures.
+    """The scores that every kind of judging reports for a judge; each kind adds its own.
 
-    `ties` counts the items on which a panel is divided.
+    `ties` counts the items without a majority in a panel.
     """
 
     seat: JudgeConfig
@@ -88,7 +88,7 @@ class ScoreCell(msgspec.Struct, frozen=True):
 
 
 class ScoreTable(msgspec.Struct, frozen=True, kw_only=True):
-    """Some scores of a seat under their names; `aspects` are what readers must agree on for them to be trusted.
+    """Some scores of a judge under their names; `aspects` are what readers must agree on for them to be trusted.
 
     With `in_report` unset, only the command line shows the table: the report shows it as a figure.
     """
@@ -101,7 +101,7 @@ class ScoreTable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def by_judge_config(judgements: Iterable[Judgement], what: str) -> dict[JudgeConfig, list[Judgement]]:
-    """The judgements of one kind, by who made them and how, in the order of their labels."""
+    """The judgements of one kind by judge configuration, in the order of their labels."""
     groups: dict[JudgeConfig, list[Judgement]] = {}
     for one in judgements:
         if one.what == what:

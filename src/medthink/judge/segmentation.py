@@ -1,4 +1,4 @@
-"""Cutting a run's texts into units, once for all judges and readers."""
+"""Segmentation of a run's texts into units, once for all judges and readers."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,14 +28,14 @@ from medthink.workflow.sentences import Span
 
 
 class DecisiveListMaker:
-    """Makes the missing lists; the list of an unchanged case stays as it is, edited or not."""
+    """Makes the missing lists; the list of an unchanged case is kept, edited or not."""
 
     def __init__(self, hearing: Judge, kept: Mapping[int, DecisiveList]) -> None:
         self._hearing = hearing
         self._kept = kept
 
     async def make(self, cases: Iterable[Case]) -> tuple[dict[int, DecisiveList | Unjudged], BudgetReached | None]:
-        """The list of every case, or why there is none yet."""
+        """The list of every case, or the reason why there is none yet."""
         lists: dict[int, DecisiveList | Unjudged] = {}
 
         async def handle(case: Case) -> None:
@@ -72,16 +72,16 @@ _CLOSERS = re.compile(r"[^\w\s(\[«“‘]*")
 
 
 class SplitForm(ReplyForm, frozen=True):
-    """A text cut into steps, each in its own words."""
+    """A text segmented into steps, each in its own words."""
 
     steps: tuple[str, ...]
 
 
 def align_steps(form: SplitForm, source: UnitSource) -> tuple[Unit, ...] | ReplyFault:
-    """The steps as units of the text, or why they are not a cut of it.
+    """The steps as units of the text, or the reason why they are not a segmentation of it.
 
     Steps must repeat the text's content words in order, so none can drop a negation, a side, a number or a qualifier.
-    What a unit shows is always the original text.
+    A unit always shows the original text.
     """
     fault = _check_count(form, source)
     if fault is not None:
@@ -111,7 +111,7 @@ def _check_count(form: SplitForm, source: UnitSource) -> ReplyFault | None:
 
 
 def _compare(words: Sequence[str], tokens: Sequence[Token], number: int) -> ReplyFault | None:
-    """Why the step does not say what the text says from here on; None if it does."""
+    """The reason why the step differs from the text at this position; None if it does not."""
     if not words:
         return ReplyFault("wrong_form", f"step {number} is empty")
     for word, token in zip(words, tokens, strict=False):
@@ -151,7 +151,7 @@ def _trim(text: str, start: int, end: int) -> Span:
 
 
 class Segmenter:
-    """Cuts what was not cut before; earlier cuts stay as they are, because verdicts and labels refer to them."""
+    """Segments texts that have no units yet; earlier units are kept, because verdicts and labels refer to them."""
 
     def __init__(
         self, hearings: Mapping[str, Judge], kept: Mapping[UnitKey, UnitSet], *, asked: str | None, default: str
@@ -163,7 +163,7 @@ class Segmenter:
     async def cut(
         self, sources: Iterable[UnitSource]
     ) -> tuple[dict[UnitKey, UnitSet | Unjudged], BudgetReached | None]:
-        """The units of every source, in its order; a source that could not be cut this time has none."""
+        """The units of every source, in its order; a source that could not be segmented this time has none."""
         sets: dict[UnitKey, UnitSet | Unjudged] = {}
 
         async def handle(source: UnitSource) -> None:
@@ -202,14 +202,14 @@ class Segmenter:
     def _hearing(self) -> Judge:
         if self._splitter not in self._hearings:
             raise UsageError(
-                f"the run's steps were segmented by {self._splitter}, and some texts are not cut yet",
+                f"the run's steps were segmented by {self._splitter}, and some texts are not segmented yet",
                 remedy=f"add --segmenter {self._splitter}",
             )
         return self._hearings[self._splitter]
 
 
 def _choose(kept: Mapping[UnitKey, UnitSet], asked: str | None, default: str) -> str:
-    """Who cuts: the splitter used before, else the one asked for, else the first judge."""
+    """The splitter: the one used before, else the requested one, else the first judge."""
     cut = [units for units in kept.values() if KINDS[units.what].is_cut_by_model and units.state != "absent"]
     before = {units.splitter for units in cut}
     wanted = SENTENCES if asked in (SENTENCES, RULES) else asked

@@ -1,4 +1,4 @@
-"""One session of judging: cut what is to be judged, ask the judges for what is missing, write what came out."""
+"""One session of judging: segment the texts, ask the judges for missing verdicts, write the results."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -50,9 +50,9 @@ if TYPE_CHECKING:
 class JudgeSpec(AskingSettings, frozen=True, kw_only=True):
     """The parameters of a session; the command line's flags map one to one onto these fields.
 
-    `what` is by default what the run's task gives; `splitter` the model that cuts rationales into steps, by default the
-    first judge, or "sentences"; `against` the runs to compare with; `benchmark` the path of the benchmark if it is not
-    the one the run names.
+    `what` is by default what the run's task gives; `splitter` is the model that segments rationales into steps, by
+    default the first judge, or "sentences"; `against` the runs to compare with; `benchmark` the path of the benchmark
+    if it is not the one the run names.
     """
 
     run: Path
@@ -66,9 +66,9 @@ class JudgeSpec(AskingSettings, frozen=True, kw_only=True):
 
 
 class JudgeSession(JudgesResult, frozen=True, kw_only=True):
-    """How a session ended: the run and all its judgements.
+    """The result of a session: the run and all its judgements.
 
-    `image_doubts` counts replies with too few input tokens for their images: the server may ignore images.
+    `image_doubts` counts replies with too few input tokens for their images: the server may be ignoring images.
     """
 
     run: Run
@@ -146,7 +146,7 @@ class _Worker:
         )
 
     def _tell_totals(self, sets: dict[UnitKey, UnitSet | Unjudged]) -> None:
-        """How many judgements are still to be made, and how many calls they are expected to need."""
+        """Count the judgements still to be made, and the calls they are expected to need."""
         counts, each = self._tracker.counts, self._order.repeats * len(self._order.judges)
         counts.predictions = len(sets) * each
         counts.calls = counts.finished + each * sum(
@@ -156,7 +156,7 @@ class _Worker:
     async def _list_decisive(
         self, hearings: dict[str, Judge]
     ) -> tuple[dict[int, DecisiveList], dict[int, Unjudged], BudgetReached | None]:
-        """The lists of decisive findings, why some cases have none yet, and what stopped the listing."""
+        """The lists of decisive findings, the reasons why some cases have none yet, and what stopped the listing."""
         if not any(KINDS[what].uses_decisive for what in self._whats):
             return {}, {}, None
         kept = read_decisive(self._order.run)
@@ -290,7 +290,7 @@ def _nothing_to_judge(whats: tuple[str, ...]) -> UsageError:
 
 
 class JudgeOptions(TypedDict, total=False):
-    """How the judges are asked: the fields of a `JudgeSpec`."""
+    """The settings of the judges: the fields of a `JudgeSpec`."""
 
     what: tuple[str, ...] | None
     sees: tuple[Sight, ...]
@@ -324,7 +324,7 @@ def judge_and_score(
 ) -> JudgedScores:
     """Judge a run, or continue where an earlier session stopped, and score all of its judgements.
 
-    If `max_usd` or `max_calls` stopped the judges, whatever they did not reach counts as unjudged.
+    If `max_usd` or `max_calls` stopped the judges, the remaining items count as unjudged.
     """
     names = (judges,) if isinstance(judges, str) else tuple(judges)
     order = JudgeSpec(run=path_of(run), judges=names, **options)

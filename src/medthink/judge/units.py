@@ -1,7 +1,7 @@
-"""What is judged, cut into units: pieces of the texts that a run wrote.
+"""Units of judging: pieces of the texts that a run wrote.
 
-A unit's id is made from the run, the case, the sample and its place and words in the original text, so that labels
-refer to what was judged and never to a position in a list. All judges and readers of a run judge the same units, which
+A unit's id is made from the run, the case, the sample and its position and words in the original text, so that labels
+refer to the judged text and never to a position in a list. All judges and readers of a run judge the same units, which
 are kept in `units.jsonl`.
 """
 
@@ -24,7 +24,7 @@ SplitState = Literal["ok", "absent", "too_many"]
 
 
 class Unit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One thing to judge: `text` is the part's original text from `start` to `end`."""
+    """One unit to judge: `text` is the part's original text from `start` to `end`."""
 
     id: str
     part: str
@@ -34,11 +34,11 @@ class Unit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class UnitSet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The units of one prediction, and who cut them.
+    """The units of one prediction, and their splitter.
 
     `splitter` is the model that was asked, or "sentences" for the deterministic one; `is_fallback` says that the
-    model's cut could not be used and the deterministic one stands in for it, `detail` why. `texts` is the digest of the
-    texts that were cut. `missing` names parts that should be there and are not.
+    model's steps could not be used and the deterministic ones replace them, `detail` why. `texts` is the digest of the
+    segmented texts. `missing` names expected parts that are missing.
     """
 
     case: int
@@ -54,7 +54,7 @@ class UnitSet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     @property
     def key(self) -> "UnitKey":
-        """What the set is about."""
+        """The identity of the set."""
         return (self.case, self.sample, self.what)
 
     @property
@@ -69,10 +69,10 @@ UnitKey = tuple[int, int, str]
 class UnitSource(msgspec.Struct, frozen=True, kw_only=True):
     """The texts of one prediction that are to be judged, by part, and the parts that are missing.
 
-    `answer` is what the text led to, where that may be shown. `findings`, if given, are the units: findings to look for
-    in the texts, each with whether the author was shown it. `question`, if given, is the only unit: a question about
-    the texts as a whole. `against` names the run that another text is from. `max_units` is how many units of it may be
-    judged; `is_cut_by_model` says that a model may cut it.
+    `answer` is the answer that the text led to, if that may be shown. `findings`, if given, are the units: findings to
+    look for in the texts, each with whether the author was shown it. `question`, if given, is the only unit: a question
+    about the texts as a whole. `against` names the run that another text is from. `max_units` is how many units of it
+    may be judged; `is_cut_by_model` says that a model may segment it.
     """
 
     run: str
@@ -90,15 +90,15 @@ class UnitSource(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> "UnitKey":
-        """What the units are about."""
+        """The identity of the units."""
         return (self.case, self.sample, self.what)
 
     def digest(self) -> str:
-        """The digest of the texts, and of what to look for in them."""
+        """The digest of the texts, and of the findings to look for in them."""
         return digest_value([self.parts, self.findings] if self.findings else self.parts)
 
     def marked(self, units: Iterable[Unit]) -> dict[str, str]:
-        """The whole texts by part, with every unit that is a piece of them between marks that hold its number."""
+        """The whole texts by part, with every unit that is a piece of them between numbered markers."""
         if self.findings or self.question:
             return dict(self.parts)
         pieces: dict[str, list[str]] = {name: [] for name in self.parts}
@@ -112,7 +112,7 @@ class UnitSource(msgspec.Struct, frozen=True, kw_only=True):
         return {name: "".join(found) + _unmarked(self.parts[name][places[name] :]) for name, found in pieces.items()}
 
     def wanted(self) -> list[Unit]:
-        """What to look for in every part, as units."""
+        """The findings to look for in every part, as units."""
         found = []
         for part in self.parts:
             for text, is_shown in self.findings:
@@ -121,19 +121,19 @@ class UnitSource(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
     def unit(self, part: str, span: Span) -> Unit:
-        """The unit at this place."""
+        """The unit at this position."""
         text = self.parts[part][span.start : span.end]
         place = digest_value([self.run, self.case, self.sample, self.what, part, span.start, span.end, text])
         return Unit(place[:12], part, span.start, span.end, text)
 
 
 def _unmarked(text: str) -> str:
-    """The text without anything that could be taken for one of our marks."""
+    """The text without anything that could be mistaken for one of our markers."""
     return text.replace("«", "‹").replace("»", "›")
 
 
 def split_source(source: UnitSource) -> UnitSet:
-    """Cut every part at its sentences; a text of steps also at the clauses of long ones, unless that makes too many."""
+    """Split every part into sentences; in a text of steps, long ones into clauses, unless that makes too many."""
     if source.findings:
         return unit_set(source, source.wanted(), splitter=SENTENCES)
     if source.question:
@@ -176,7 +176,7 @@ def unit_set(
 
 def read_units(run: Path) -> dict[UnitKey, UnitSet]:
     """The unit sets of a run; empty if it was never judged."""
-    remedy = "was it edited, or written by another release?"
+    remedy = "restore the original file, or use the release that wrote it"
     found = read_stored_rows(run / UNITS_FILE, UnitSet, name="a set of units", remedy=remedy)
     return {units.key: units for units in found}
 

@@ -1,4 +1,4 @@
-"""Answer accuracy over outcomes: every outcome has a state, and only `ok` holds an answer.
+"""Answer accuracy over outcomes: every outcome has a state, and only `ok` has an answer.
 
 The headline counts everything that is not `ok` as wrong, so nothing leaves the denominator; `accuracy_answered` leaves
 those out, and is printed next to it with both counts. With several outcomes per case, the case is the unit: its own
@@ -76,7 +76,7 @@ class RepeatedAccuracy(msgspec.Struct, frozen=True):
 
     @property
     def majority_accuracy(self) -> float | None:
-        """Cases whose majority answer is right, over all cases; a tie decides nothing and counts as wrong."""
+        """Cases whose majority answer is right, over all cases; a tie counts as wrong."""
         return self.majority_right / self.n_cases if self.n_cases else None
 
 

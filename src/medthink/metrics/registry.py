@@ -52,7 +52,7 @@ ROUGE_VERSION = "1"
 class Metric(msgspec.Struct, frozen=True):
     """One metric; those of texts and components give one value per pair, the others one value in total.
 
-    `label` is its display name, `note` what to know when reading it. Metrics that share most of their work have the
+    `label` is its display name, `note` is a caveat. Metrics that share most of their work have the
     same `family`, which computes them together. `best_if_identical` says whether any text with at least two words
     scores the best value against itself.
     """
@@ -149,7 +149,7 @@ def _rouge_family(references: Sequence[str], candidates: Sequence[str]) -> Colum
 def _score_folded(
     plain: Sequence[Overlaps], references: Sequence[str], candidates: Sequence[str]
 ) -> Iterator[Overlaps]:
-    """ROUGE in one spelling; where that changes neither text, the plain ROUGE value is reused."""
+    """ROUGE of texts in one spelling; if neither text changes, the plain ROUGE value is reused."""
     rouge = Rouge(KINDS)
     for overlaps, texts in zip(plain, zip(references, candidates, strict=True), strict=True):
         folded = tuple(map(words.normalise_spelling, texts))

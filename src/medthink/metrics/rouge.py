@@ -39,7 +39,7 @@ NO_OVERLAP = RougeScore(0.0, 0.0, 0.0)
 
 
 class Rouge:
-    """A scorer that keeps the words it has seen, so that each is stemmed once."""
+    """A scorer that caches the words it has seen, so that each is stemmed once."""
 
     def __init__(self, kinds: Sequence[RougeKind] = KINDS, *, stem: bool = True) -> None:
         unknown = [kind for kind in kinds if kind not in KINDS]

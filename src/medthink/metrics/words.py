@@ -139,7 +139,7 @@ def _past_and_gerund(word: str) -> str:
 
 
 def _mend(base: str) -> str:
-    """Put back what dropping -ed or -ing took away."""
+    """Restore letters that were lost with -ed or -ing."""
     if base.endswith(("at", "bl", "iz")):
         return base + "e"
     if len(base) >= 2 and base[-1] == base[-2] and _shape(base)[-1] == "c":

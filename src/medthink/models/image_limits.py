@@ -1,4 +1,4 @@
-"""A provider's limits, checked before anything is sent: nothing is dropped or resized to fit."""
+"""A provider's limits on images, checked before anything is sent: no image is dropped or resized to fit."""
 
 import msgspec
 
@@ -34,7 +34,8 @@ def check_fits(request: Request, body_bytes: int, limits: ImageLimits) -> None:
             _check_side(number, image, max_side)
     if limits.max_request_bytes is not None and body_bytes > limits.max_request_bytes:
         raise _refusal(
-            f"the request has {body_bytes / MB:.1f} MB, and this model takes {limits.max_request_bytes / MB:g} MB",
+            f"the request has {body_bytes / MB:.1f} MB, but this model accepts at most "
+            f"{limits.max_request_bytes / MB:g} MB",
             "set --max-bytes or --max-side, or lower --image-share",
         )
 
@@ -48,7 +49,7 @@ def _max_side(count: int, limits: ImageLimits) -> int | None:
 def _check_bytes(number: int, image: ImagePart, most: int) -> None:
     if image.size_bytes > most:
         raise _refusal(
-            f"image {number} has {image.size_bytes / MB:.1f} MB, and this model takes {most / MB:g} MB",
+            f"image {number} has {image.size_bytes / MB:.1f} MB, but this model accepts at most {most / MB:g} MB",
             f"set --max-bytes {most} or less",
         )
 
@@ -57,7 +58,8 @@ def _check_side(number: int, image: ImagePart, most: int) -> None:
     side = max(image.width or 0, image.height or 0)
     if side > most:
         raise _refusal(
-            f"image {number} is {image.width}×{image.height}, and this model takes {most} px per side for this many",
+            f"image {number} is {image.width}×{image.height}, but this model accepts at most {most} px per side "
+            "for this many",
             f"set --max-side {most} or less",
         )
 

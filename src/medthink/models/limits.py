@@ -35,7 +35,7 @@ class ConcurrencyLimit:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def enter(self) -> int:
-        """Wait for a place; the ticket says under which limit the call began."""
+        """Wait for a free slot; the ticket records the limit under which the call began."""
         if self._waiting or self.in_flight >= int(self.limit):
             await self._queue()
         else:
@@ -43,7 +43,7 @@ class ConcurrencyLimit:
         return self._era
 
     def leave(self) -> None:
-        """Release the place to the next in line."""
+        """Release the slot to the next in line."""
         self.in_flight -= 1
         self._admit()
 
@@ -198,7 +198,7 @@ class Endpoint:
         return self.failures >= SICK_AFTER
 
     def is_ready(self, now: float) -> bool:
-        """Whether it is healthy, or has rested and is not already being retried."""
+        """Whether it is healthy, or its pause is over and it is not already being retried."""
         return now >= self.rests_until and (not self.is_sick or self.in_flight == 0)
 
 
@@ -243,7 +243,7 @@ class Endpoints:
         self._down_since = None
 
     def note_failure(self, endpoint: Endpoint) -> None:
-        """It failed: after several failures in a row it is paused, each time twice as long."""
+        """Record a failure: after several in a row it is paused, each time twice as long."""
         endpoint.failures += 1
         if endpoint.is_sick:
             rest_s = min(MOST_REST_S, FIRST_REST_S * 2.0 ** min(10, endpoint.failures - SICK_AFTER))
@@ -252,13 +252,13 @@ class Endpoints:
             self._down_since = self._clock()
 
     def note_recovery(self, endpoint: Endpoint) -> None:
-        """It answers a health check; one more failure and it is paused again."""
+        """Record an answered health check; after one more failure it is paused again."""
         endpoint.failures = min(endpoint.failures, SICK_AFTER - 1)
         endpoint.rests_until = 0.0
         self._down_since = None
 
     def note_wait(self, endpoint: Endpoint, wait_s: float) -> None:
-        """It asked for a pause: the others are used meanwhile."""
+        """Record that it asked for a pause: the others are used meanwhile."""
         endpoint.rests_until = max(endpoint.rests_until, self._clock() + wait_s)
 
 

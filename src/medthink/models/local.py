@@ -25,7 +25,7 @@ _EXTRA = "pip install 'medthink[local]'"
 
 
 class _Loaded(NamedTuple):
-    """A model ready to generate, and what prepares its input; `special` are control tokens that no text may contain."""
+    """A loaded model and its input processor; `special` are control tokens that no text may contain."""
 
     processor: Any
     model: Any
@@ -92,7 +92,9 @@ def _load(path: Path) -> _Loaded:
         model = transformers.AutoModelForImageTextToText.from_pretrained(path, local_files_only=True, dtype="auto")
     except (OSError, ValueError, ImportError) as error:
         first = str(error).strip().partition("\n")[0]
-        remedy = f"is it an image-text-to-text model of transformers? {_EXTRA} installs what most of them need"
+        remedy = (
+            f"check that it is an image-text-to-text model of transformers; {_EXTRA} installs what most of them need"
+        )
         raise UsageError(f"{path}: cannot be loaded: {first}", remedy=remedy) from None
     if getattr(processor, "chat_template", None) is None:
         raise UsageError(f"{path}: it has no chat template", remedy="use an instruction-tuned model")
@@ -104,13 +106,13 @@ def _load(path: Path) -> _Loaded:
 
 
 def _refuse_special(request: Request, special: tuple[str, ...]) -> None:
-    """A text that contains the model's control tokens would be read as an image or as the end of a turn."""
+    """Refuse text with the model's control tokens: it would be read as an image or as the end of a turn."""
     for text in (request.system, *(part.text for part in request.parts if isinstance(part, TextPart))):
         found = next((sign for sign in special if sign in text), None)
         if found is not None:
             raise ModelError(
                 "unsupported",
-                f"the text holds {found!r}, which this model reads as a control token",
+                f"the text contains {found!r}, which this model reads as a control token",
                 remedy="remove it from the benchmark, or use a server",
             )
 

@@ -52,7 +52,7 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
                     raise ValueError(f"{name} is {number}: a price is a number from 0 upwards")
 
     def cost_usd(self, usage: Usage, *, is_batch: bool = False) -> float | None:
-        """What this usage of one call costs; None at a service tier whose price is not known."""
+        """The cost of one call with this usage; None at a service tier whose price is not known."""
         factor = self.batch if is_batch else self._tier_factor(usage.tier)
         if factor is None:
             return None
@@ -129,7 +129,7 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return self.models.get(spec) or self.models.get(_SNAPSHOT.sub("", spec))
 
     def cost_usd(self, spec: str, usage: Usage | None) -> float | None:
-        """What the usage costs, or None where the price or the usage is unknown."""
+        """The cost of the usage, or None if the price or the usage is unknown."""
         price = self.find(spec)
         return None if price is None or usage is None else price.cost_usd(usage)
 
@@ -176,19 +176,19 @@ _PATCHES = (
 
 
 def estimate_input_tokens(request: Request, provider: str, model: str) -> int:
-    """About how many input tokens the request has, images included."""
+    """The approximate number of input tokens of the request, images included."""
     texts = [request.system, *(part.text for part in request.parts if isinstance(part, TextPart))]
     text_tokens = sum(estimate_text_tokens(text) for text in texts)
     return _FRAME_TOKENS + text_tokens + sum(estimate_image_tokens(i, provider, model) for i in request.images)
 
 
 def estimate_text_tokens(text: str) -> int:
-    """About how many tokens a text has."""
+    """The approximate number of tokens of a text."""
     return math.ceil(len(text.encode("utf-8", "surrogatepass")) / _BYTES_A_TOKEN)
 
 
 def estimate_image_tokens(image: ImagePart, provider: str, model: str) -> int:
-    """About how many tokens an image has."""
+    """The approximate number of tokens of an image."""
     width, height = image.width or _UNKNOWN_SIDE, image.height or _UNKNOWN_SIDE
     if provider in ("openai", "openai-chat"):
         return _openai(width, height, model)

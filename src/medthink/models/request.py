@@ -1,8 +1,8 @@
-"""What is asked and what comes back.
+"""Requests to models, and their replies and errors.
 
 A refusal, a truncation or a filtered answer is an *outcome*: it was paid for and has usage, so it is a `Reply` whose
-`stop` says so. A `ModelError` is raised when there is no such outcome: the call did not get through, or what came
-back is not an answer.
+`stop` says so. A `ModelError` is raised when there is no such outcome: the call did not get through, or the reply is
+not an answer.
 """
 
 from typing import Any, Literal, NamedTuple, Protocol
@@ -67,7 +67,7 @@ EXAMPLE_SCHEMA = Schema("example", {"type": "object", "properties": {}, "require
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One question to a model, with nothing in it that depends on which model is asked.
+    """One question to a model, independent of which model is asked.
 
     With `is_json_checked` unset, a reply that is not JSON is not an error: the caller parses it.
     """
@@ -136,7 +136,7 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model answered; `usage` is None if the provider does not report it, which is not the same as 0.
+    """A model's answer; `usage` is None if the provider does not report it, which is not the same as 0.
 
     `doubts` names additional fields with invalid values, such as a negative token count; they count as unknown.
     `stop_word` is the provider's reason to stop where it is none that we know: the text is then taken as whole.
@@ -184,7 +184,7 @@ class AttemptLog(Protocol):
     """Records the attempts of one call."""
 
     def note(self, attempt: Attempt) -> None:
-        """An attempt ended, in whatever way."""
+        """Record that an attempt ended, in whatever way."""
 
     async def again(self) -> None:
         """The request is about to be sent again: wait until the budget allows it, or raise."""
@@ -298,7 +298,7 @@ class ModelError(OutsideError):
 
     @property
     def advice(self) -> str:
-        """The detail, and what to do about it."""
+        """The detail, and the remedy."""
         return f"{self.detail} → {self.remedy}" if self.remedy else self.detail
 
     def __repr__(self) -> str:

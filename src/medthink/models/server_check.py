@@ -35,7 +35,7 @@ class ServerAddress(NamedTuple):
 
 
 class _Heard(NamedTuple):
-    """What came back; a status of 0 and the reason when nothing did."""
+    """The server's reply; a status of 0 and the reason if there was none."""
 
     status: int
     body: bytes
@@ -57,14 +57,15 @@ async def is_alive(session: aiohttp.ClientSession, url: str, proxy: str | None, 
 async def check_server(
     session: aiohttp.ClientSession, url: str, proxy: str | None, contact: ServerAddress
 ) -> OutsideError | None:
-    """What is wrong with this server for this model, if anything."""
+    """The problem of this server with this model, if any."""
     heard = await _ask(session, "GET", url + contact.models_path, contact, proxy=proxy)
     if heard.is_plain_http:
         plain = f"http://{url.removeprefix('https://')}"
         return OutsideError(f"the server at {url} does not speak https", remedy=f"try --base-url {plain}")
     if heard.status == 0:
         return OutsideError(
-            f"nothing answers at {url}: {heard.problem}", remedy=f"start the server, or check --base-url; {_ODD_SERVER}"
+            f"no server answers at {url}: {heard.problem}",
+            remedy=f"start the server, or check --base-url; {_ODD_SERVER}",
         )
     words = _words(heard, contact)
     if heard.status >= 500:
@@ -89,7 +90,7 @@ def _bad_key(url: str, words: str, contact: ServerAddress) -> OutsideError:
 async def _check_address(
     session: aiohttp.ClientSession, url: str, proxy: str | None, contact: ServerAddress
 ) -> OutsideError | None:
-    """There is no list of models: check whether the address is right all the same."""
+    """Check the address of a server that has no list of models."""
     nearby = url.removesuffix("/v1") if url.endswith("/v1") else f"{url}/v1"
     heard = await _ask(session, "GET", nearby + contact.models_path, contact, proxy=proxy)
     if (heard.is_good and _read_names(heard.body) is not None) or heard.status == 401:

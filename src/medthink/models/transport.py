@@ -111,7 +111,7 @@ class HttpModel:
         return [problem.problem for problem in problems]
 
     async def generate(self, request: Request, log: AttemptLog | None = None) -> Reply:
-        """Answer the request, trying again as the errors' kinds allow, or raise ModelError.
+        """Answer the request, retrying as the errors' kinds allow, or raise ModelError.
 
         `log` is notified of every attempt when it ends, including cancelled ones.
         """
@@ -168,7 +168,7 @@ class HttpModel:
         return len(others) if error.kind != "rate_limit" else self.endpoints.count_ready(others)
 
     def _blame(self, failed: dict[Endpoint, ModelError]) -> None:
-        """One server answered: the failures of others on the same request were their fault."""
+        """Record the failures of other servers on a request that one has answered."""
         for endpoint, error in failed.items():
             rule = FAILURES[error.kind]
             if rule.elsewhere and error.kind != "rate_limit" and not _is_sickening(error):
@@ -346,7 +346,7 @@ def _is_sickening(error: ModelError) -> bool:
 
 
 async def read_body(response: aiohttp.ClientResponse) -> bytes:
-    """The whole body, or ModelError `oversized` as soon as it is too large to be an answer."""
+    """The complete body, or ModelError `oversized` as soon as it is too large to be an answer."""
     chunks: list[bytes] = []
     size = 0
     async for chunk in response.content.iter_any():

@@ -1,6 +1,6 @@
 """The atlas: families of diseases, each disease a profile of signs, one sign per axis.
 
-The wording stands in `families/*.toml`. Profiles are stylised: close to what textbooks say, and the same in every case,
+The wording is in `families/*.toml`. Profiles are stylised: close to the textbooks, and the same in every case,
 so that they can be learned from the train split.
 """
 
@@ -12,7 +12,7 @@ import msgspec
 
 
 class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One way to picture an axis: who paints it, how it is labelled, and what its captions say per sign."""
+    """One way to show an axis: its painter, its labels, and its captions for each sign."""
 
     painter: str
     modality: str
@@ -24,7 +24,7 @@ class View(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Axis(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One thing that images can show, with its rival values and the views that show it."""
+    """One property that images can show, with its possible values and the views that show it."""
 
     name: str
     values: dict[str, str]
@@ -42,7 +42,7 @@ class Disease(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HistoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a history of this family may mention; none of it depends on the disease."""
+    """The phrases that a history of this family may use; none depends on the disease."""
 
     complaints: tuple[str, ...]
     exams: tuple[str, ...]
@@ -51,7 +51,7 @@ class HistoryWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Diseases of one region that are told apart by the same axes."""
+    """Diseases of one region that are distinguished by the same axes."""
 
     region: str
     weight: float
@@ -75,7 +75,7 @@ def option_sets(family: str) -> tuple[tuple[Disease, ...], ...]:
     """Every set of five diseases in which no single axis decides, whichever of the five is right.
 
     On each axis the five must split into a pair and a triple. A set that is fair for all its members lets the right
-    one be drawn evenly, so that the options say nothing about the answer.
+    one be drawn evenly, so that the options reveal nothing about the answer.
     """
     return tuple(five for five in combinations(families()[family].diseases, 5) if is_fair(five))
 

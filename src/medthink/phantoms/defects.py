@@ -125,7 +125,7 @@ def _move(path: Callable[[Row], str]) -> Callable[[Row, Path], str]:
 
 
 def _rewrite(change: Callable[[bytes], bytes], suffix: str = ".jpg") -> Callable[[Row, Path], str]:
-    """Another content for the first image, under a name that fits it where only the content is to be wrong."""
+    """Replace the content of the first image; the name is changed to match if only the content should be wrong."""
 
     def spoil(row: Row, folder: Path) -> str:
         file = folder / row[_PATH]
@@ -190,7 +190,7 @@ def _see_through(data: bytes) -> bytes:
 
 
 def _zero(data: bytes) -> bytes:
-    """A kilobyte of the picture lost; small pictures are drawn larger first."""
+    """Overwrite a kilobyte of the picture with zeros; small pictures are enlarged first."""
     whole = _encoded(Image.effect_noise((256, 256), 64).convert("RGB"), "JPEG") if len(data) < 8000 else data
     middle = len(whole) // 2
     return whole[:middle] + bytes(1024) + whole[middle + 1024 :]
@@ -239,7 +239,7 @@ _MENTIONS = (
 
 
 def plant_shortcuts(row: Row, chance: Random) -> Row:
-    """The row with both leaks, each in its share of the cases."""
+    """The row with both shortcuts, each in its share of the cases."""
     planted = dict(row)
     if chance.random() < HISTORY_SHARE:
         planted["CLINICAL_HISTORY"] += " " + chance.choice(_MENTIONS).format(name=row["correct_answer_text"])
@@ -247,7 +247,7 @@ def plant_shortcuts(row: Row, chance: Random) -> Row:
 
 
 def lengthen_answer(row: Row, tail: str) -> Row:
-    """The fields that state the right option, with a tail on it."""
+    """The fields of the right option, made longer."""
     text = f"{row['correct_answer_text']} {tail}"
     return {"options": row["options"] | {row["correct_answer"]: text}, "correct_answer_text": text}
 
@@ -256,7 +256,7 @@ FEWEST_CASES = 80
 
 
 class Planted(NamedTuple):
-    """What was planted, and where the check must find it; no case for a defect of a split or a stray file."""
+    """A planted defect, and where the check must find it; no case for a defect of a split or a stray file."""
 
     code: str
     split: str

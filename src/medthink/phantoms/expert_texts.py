@@ -51,7 +51,7 @@ SECTIONS = (
 
 
 def write_caption(chance: Random, plan: CasePlan, shot: PlannedImage) -> str:
-    """What this image shows, truthfully, without the diagnosis."""
+    """A truthful caption of the image, without the diagnosis."""
     lead = chance.choice(shot.view.leads).format(side=plan.side)
     caption = f"{lead} {chance.choice(_SHOWS)} {_sign(chance, plan, shot)}"
     if shot.timepoint and shot.sign:

@@ -1,4 +1,4 @@
-"""The plan of one case: which disease, which options, which images, at which time; no words and no pixels yet.
+"""The plan of one case: disease, options, images and timepoints; no words and no pixels yet.
 
 A case depends only on the seed and its number, not on how many cases are made or by how many processes.
 """
@@ -34,7 +34,7 @@ _COURSES = {"regressing": 0.78, "stable": 1.0, "progressing": 1.25}
 
 
 class PlannedImage(msgspec.Struct, frozen=True):
-    """One image to be painted: `axis` and `sign` are what it shows, or None and "" where it shows nothing."""
+    """One image to be painted: `axis` and `sign` say what it shows; None and "" if it shows nothing."""
 
     id: str
     axis: int | None
@@ -45,7 +45,7 @@ class PlannedImage(msgspec.Struct, frozen=True):
 
 
 class CasePlan(msgspec.Struct, frozen=True):
-    """One case before words and pixels."""
+    """The plan of one case, without words and pixels."""
 
     number: int
     family: str
@@ -58,7 +58,7 @@ class CasePlan(msgspec.Struct, frozen=True):
 
     @property
     def disease(self) -> Disease:
-        """The right one."""
+        """The right disease."""
         return self.options[self.answer]
 
 
@@ -108,7 +108,7 @@ def plan_raw_case(seed: int, number: int, *, options: int, images: int) -> CaseP
 
 
 def image_count(seed: int, number: int) -> int:
-    """How many images a case has: one per axis at least, 49 at most."""
+    """The number of images of a case: at least one per axis, at most 49."""
     extra = Random(seed_from("images", seed, number)).lognormvariate(0, _EXTRA_SPREAD) * _EXTRA_MEDIAN
     return min(3 + int(extra), MAX_IMAGES)
 

@@ -1,7 +1,7 @@
 """Raw teaching cases of phantoms for `medthink curate`: a table, image files, a plan, and faults of every kind.
 
-Cases are as a teaching file has them: a history, a discussion, a differential diagnosis as one text. Some of them have
-one fault each, listed in `planted.json` with the stage that must notice it and what it must report.
+Cases are as in a teaching file: a history, a discussion, and the differential diagnosis as one string. Some of them
+have one fault each, listed in `planted.json` with the stage that must notice it and what it must report.
 """
 
 import csv

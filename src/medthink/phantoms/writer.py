@@ -142,7 +142,7 @@ def _rows_made(
         try:
             yield from pool.map(make, range(1, cases + 1), chunksize=_CHUNK)
         except BrokenProcessPool:
-            raise DataError("a worker process died", file=folder, remedy="is there enough memory?") from None
+            raise DataError("a worker process died", file=folder, remedy="check that there is enough memory") from None
 
 
 def _make_case(folder: Path, seed: int, shortcut: bool, number: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How far readers and judges of a run agree, and what a judge's errors do to the rate it reports: `agreement.json`.
+"""Agreement of the readers and judges of a run, and the effect of a judge's errors on its rate: `agreement.json`.
 
 Two raters are compared on the items that both have labelled, aspect by aspect. Cases are the clusters of every
 interval. Error types are compared over all steps that both have judged, including those found right.
@@ -59,7 +59,7 @@ class Rater(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def count(self) -> int:
-        """How many items the rater has labelled."""
+        """The number of items the rater has labelled."""
         return len({unit for labels in self.labels.values() for unit in labels})
 
 
@@ -82,7 +82,7 @@ def rate_readers(readings: Sequence[Reading]) -> list[Rater]:
 
 
 def rate_judges(judgements: Iterable[Judgement]) -> list[Rater]:
-    """Each seat, and each of its repeats separately."""
+    """Each judge, and each of its repeats separately."""
     rows = [one for one in judgements if one.state == "ok"]
     # Prompts differ by what is judged, but a judge of both steps and discussions is one rater.
     names = {what: name_judges(label_judges(one for one in rows if one.what == what)) for what in KINDS}
@@ -171,14 +171,14 @@ class Bias(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckScore(msgspec.Struct, frozen=True, kw_only=True):
-    """How a reader did on planted checks, whose truth is known."""
+    """A reader's result on planted checks, whose truth is known."""
 
     reader: str
     right: Measured
 
 
 class RunAgreement(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the raters of one run agree; `raters` counts the items each has labelled.
+    """The agreement of the raters of one run; `raters` counts the items each has labelled.
 
     `judgements` is the digest of the judgements it was made from.
     """
@@ -205,7 +205,7 @@ class RunAgreement(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(together or own)
 
     def without_names(self) -> "RunAgreement":
-        """A copy fit to publish: readers have numbers instead of names."""
+        """A copy for publication: readers have numbers instead of names."""
         pairs = [pair for pair in self.pairs if pair.kind == "reader–judge"]
         names = dict.fromkeys(pair.a for pair in pairs if pair.a != READERS)
         hidden = {READERS: READERS} | {name: f"reader {number}" for number, name in enumerate(names, start=1)}
@@ -292,7 +292,7 @@ def _compare_pair(a: Rater, b: Rater, cases: Mapping[str, int], slices: Slices) 
 
 
 def _pair_kind(a: Rater, b: Rater) -> PairKind | None:
-    """How two raters relate; None where a comparison would be meaningless."""
+    """The relation of two raters; None if a comparison would be meaningless."""
     match sorted([a.kind, b.kind]):
         case ["again", "reader"]:
             return "reader–itself" if a.of == b.of else None

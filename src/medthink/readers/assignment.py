@@ -1,6 +1,6 @@
-"""Who reads what, and in which order: every reader's own list of sheets, some read twice, with planted checks.
+"""Assignment of sheets to readers: each gets a shuffled list, with some sheets twice, and planted checks.
 
-A reader sees sheets and units under codes of their own; the key says what each code stands for. The same
+A reader sees sheets and units under codes of their own; the key maps each code to its item. The same
 seed and runs give the same lists, on paper (`lists`) and in the reading room (`studies`).
 """
 
@@ -30,7 +30,7 @@ from medthink.workflow.view import Showing, Shown
 
 
 class PlantedCheck(NamedTuple):
-    """A unit in other words, and whether it is still true."""
+    """A planted check: a unit in other words, and whether it is still true."""
 
     unit: Unit
     text: str
@@ -63,7 +63,7 @@ def make_planted_check(
 
 
 def apply_planted_check(check: PlantedCheck, source: UnitSource, units: UnitSet) -> tuple[UnitSource, UnitSet]:
-    """The text with the check in it, and its units, under made-up ids."""
+    """The text with the planted check, and its units, under made-up ids."""
     part, moved = check.unit.part, len(check.text) - len(check.unit.text)
     text = source.parts[part]
     edited = text[: check.unit.start] + check.text + text[check.unit.end :]
@@ -82,7 +82,7 @@ PLANTED = "planted"
 
 
 class CodeEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """What a code stands for: the run, the case and the unit, a second reading, or a planted check and its truth."""
+    """The meaning of a code: the run, the case and the unit, a second reading, or a planted check and its truth."""
 
     reader: str
     run: str
@@ -95,7 +95,7 @@ class CodeEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReadingKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What every code of a set of reading lists stands for; `runs` names the model of each run."""
+    """The key of a set of reading lists: the meaning of every code; `runs` names the model of each run."""
 
     seed: int
     rubric: str
@@ -104,7 +104,7 @@ class ReadingKey(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class ReadingPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """How the lists are made: readers per sheet, and how many sheets are read twice or are planted."""
+    """The plan of reading lists: readers per sheet, and the shares of sheets read twice and planted."""
 
     readers: tuple[str, ...]
     per_sheet: int = 2
@@ -126,7 +126,7 @@ class ReadingPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sheet(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read in one go: the units of one prediction, with the case they are about.
+    """A sheet, read in one go: the units of one prediction, with their case.
 
     `supported` are units that every judge calls true; planted checks are made from them.
     """
@@ -174,7 +174,7 @@ class ListEntry(msgspec.Struct, frozen=True, kw_only=True):
         return "u" + digest_value(["unit", seed, reader, *self._name(), line.unit])[:12]
 
     def codes(self, seed: int, reader: str) -> dict[str, CodeEntry]:
-        """What the codes of all lines stand for, in order."""
+        """The meaning of the codes of all lines, in order."""
         return {self.unit_code(seed, reader, line): self._code(reader, line) for line in self.lines}
 
     def _name(self) -> list[object]:
@@ -223,7 +223,7 @@ def _arrange(entries: list[ListEntry], plan: ReadingPlan, reader: str) -> list[L
 
 
 def _plant_checks(entries: list[ListEntry], wanted: int, chance: Random) -> list[ListEntry]:
-    """As many checks as the texts allow, alternately false and true."""
+    """Plant as many checks as the texts allow, alternately false and true."""
     checks: list[ListEntry] = []
     for host in chance.sample(entries, len(entries)):
         if len(checks) == wanted:
@@ -235,7 +235,7 @@ def _plant_checks(entries: list[ListEntry], wanted: int, chance: Random) -> list
 
 
 def list_entry(sheet: Sheet, *, is_again: bool = False) -> ListEntry:
-    """The sheet as it stands on a list, with a line for everything that takes labels."""
+    """The sheet as an entry of a list, with a line for every item to label."""
     items = KINDS[sheet.units.what].items(sheet.units)
     lines = tuple(ListLine(item.id, item.form, item.part, item.text) for item in items)
     evidence = gather_evidence(sheet.case, sheet.shown, (*DEFAULT_SIGHT, "images"))

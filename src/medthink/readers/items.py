@@ -1,4 +1,4 @@
-"""The items of a readers' table: cases that divide the raters, and labels that all other raters contradict."""
+"""Item analysis of readings: cases on which raters disagree most, and labels that all other raters contradict."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations

@@ -1,4 +1,4 @@
-"""Reading lists as files for radiologists: a table to fill in, the cases and their images; the key is kept elsewhere.
+"""Reading lists as files for radiologists: a table to fill in, the cases and their images; the key is stored elsewhere.
 
 A reading list shows no model, no condition, no case number and no unit id, only codes that are valid for one reader.
 """
@@ -23,7 +23,7 @@ _WIDTH = 120
 
 
 def reading_instructions() -> str:
-    """How to fill in a list, then the rubric."""
+    """The instructions for a list, followed by the rubric."""
     page = (Path(__file__).parent / "how_to_read.txt").read_text(encoding="utf-8").strip()
     return f"{page.replace('{{forms}}', _forms())}\n\n{load_rubric().page}\n"
 
@@ -56,7 +56,7 @@ HOW_TO_FILE = "how-to-read.txt"
 
 
 def write_lists(out: Path, sheets: Sequence[Sheet], plan: ReadingPlan, *, form: str = "csv") -> ReadingKey:
-    """Write every reader's list, case table and images, how to read them, and the key; returns the key."""
+    """Write every reader's list, case table and images, the instructions, and the key; returns the key."""
     if not sheets:
         raise UsageError(
             "there is nothing to read", remedy="run medthink judge first: it splits the run's texts into units"
@@ -77,17 +77,17 @@ def write_lists(out: Path, sheets: Sequence[Sheet], plan: ReadingPlan, *, form: 
 
 
 def refuse_written(out: Path, readers: Sequence[str], form: str) -> None:
-    """Raise UsageError if the folder already holds lists, which may be filled in, or something else."""
+    """Raise UsageError if the folder already contains lists, which may be filled in, or something else."""
     lists = [out / f"{reader}{part}.{form}" for reader in readers for part in ("", "-cases")]
     if key_path(out).exists() or any(path.exists() for path in lists):
         raise UsageError(
-            f"{out} already holds reading lists, which may be filled in", remedy="name another folder with --out"
+            f"{out} already contains reading lists, which may be filled in", remedy="name another folder with --out"
         )
     claim_folder(out, HOW_TO_FILE, holds_more=True)
 
 
 def write_entries(out: Path, lists: Mapping[str, Sequence[ListEntry]], seed: int, *, form: str) -> None:
-    """Write every reader's list, case table and images, and how to read them."""
+    """Write every reader's list, case table and images, and the instructions."""
     for reader, entries in lists.items():
         rows: list[dict[str, Any]] = []
         cases: list[dict[str, Any]] = []
@@ -101,7 +101,7 @@ def write_entries(out: Path, lists: Mapping[str, Sequence[ListEntry]], seed: int
 
 
 def key_path(out: Path) -> Path:
-    """Where the key of a folder's lists is written: next to it, because readers are given the folder."""
+    """The path of the key of a folder's lists: next to the folder, which is given to the readers."""
     folder = out.resolve()
     return folder.parent / f"{folder.name}-key.json"
 

@@ -1,4 +1,4 @@
-"""Readers' labels for the items of a run, and everything in their tables that could not be used.
+"""Readers' labels for the items of a run, and the parts of their tables that could not be used.
 
 Two forms are read. Our own has a row for each reader and item. The published one has a row for each case and reader,
 with the columns `stepN`, `human_factualN`, `human_criticalN` and `human_error_typesN`.
@@ -134,7 +134,7 @@ class ReadingsImporter:
         self._matched = 0
 
     def take_rows(self, rows: Iterable[TableRow], path: Path) -> None:
-        """Take in rows of our own form; `path` names their origin in messages."""
+        """Read rows of our own form; `path` names their origin in messages."""
         for row in rows:
             self._take_unit(row, path)
 
@@ -161,7 +161,8 @@ class ReadingsImporter:
             raise DataError(
                 "no row of the table belongs to this run",
                 file=path,
-                remedy="is this the right run, and for a blinded list the key that was written with it (--key)?",
+                remedy="check that this is the right run, and for a blinded list, that --key names the key that was "
+                "written with it",
             )
 
     def _tell_columns(self, table: TableFile, path: Path, is_known: Callable[[str], object]) -> None:

@@ -1,6 +1,6 @@
 """Training of readers on the items of the judge's exam: sentences whose truth is known, feedback, and a pass mark.
 
-Nothing here touches files or pages. What a reader is shown (`TrainingItem`) does not contain the truth
+Nothing here touches files or pages. The item shown to a reader (`TrainingItem`) does not contain the truth
 (`TrainingTruth`), so that it cannot be shown before the reader has answered.
 """
 
@@ -49,7 +49,7 @@ class TrainingItem(msgspec.Struct, frozen=True, kw_only=True):
     units: UnitSet
 
     def entry(self, case: Case) -> ListEntry:
-        """The item as it stands on a reader's list, with the case it is about."""
+        """The item as an entry of a reader's list, with its case."""
         items = KINDS[self.source.what].items(self.units)[:1]
         return ListEntry(
             run=TRAINING,
@@ -63,14 +63,14 @@ class TrainingItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrainingTruth(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The truth about an item: what was done to the expert's sentence, and how it read before."""
+    """The truth about an item: the edit of the expert's sentence, and its original wording."""
 
     what: str
     change: ExamEdit
 
     @property
     def expected(self) -> Label:
-        """The label that the rubric asks for."""
+        """The label that is right by the rubric."""
         kind = KINDS[self.what]
         if self.change.is_true:
             return kind.true_label
@@ -88,7 +88,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Feedback(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reader is told after answering: whether it was right, and why."""
+    """The feedback on a reader's answer: whether it was right, and why."""
 
     code: str
     said: Label | None
@@ -154,7 +154,7 @@ def mark_training(truths: Mapping[str, TrainingTruth], answers: Mapping[str, Lab
 
 
 def _spread(sheets: Sequence[ExamText], wanted: int, first: Sequence[ExamText] = ()) -> list[ExamText]:
-    """This many sheets, from as many edits and cases as possible, certainly false ones first."""
+    """This many exam texts, from as many edits and cases as possible, certainly false ones first."""
     chosen = list(first)
     left = [one for one in sheets if one not in chosen]
     while left and len(chosen) < wanted:
@@ -190,7 +190,7 @@ def _rank(edit: str) -> int:
 
 
 def _make_item(sheet: ExamText, what: str, kept: ExamEdit, *, seed: int) -> tuple[TrainingItem, TrainingTruth]:
-    """The sheet with only one change, or with none."""
+    """The exam text with only one change, or with none."""
     texts = {
         place: sheet.texts[0][start:end] if kept == sheet.change_of(place) else _restore(sheet, place)
         for place, (start, end) in enumerate(sheet.spans)
@@ -254,7 +254,7 @@ class MarkedReader(msgspec.Struct, frozen=True, kw_only=True):
 def training_sheets(
     source: Path, split: str | None, seed: int, data: Path | None = None
 ) -> tuple[tuple[ExamText, ...], dict[int, Case]]:
-    """The sheets of an exam, or of one made from a benchmark or a run's benchmark, and the cases they are about.
+    """The texts of an exam, or of one made from a benchmark or a run's benchmark, and their cases.
 
     By default the train split is used if there is one: a reader trained on a case would recognise it in the study.
     """
@@ -299,7 +299,7 @@ def mark_tables(tables: Iterable[Path], key: TrainingKey) -> list[MarkedReader]:
 
 
 def write_feedback(path: Path, marked: MarkedReader) -> None:
-    """Write what a reader is told about every item."""
+    """Write the feedback on every item."""
     rows = [
         {
             "unit": one.code,

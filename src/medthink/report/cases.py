@@ -1,4 +1,4 @@
-"""Cases × runs: which run was right where, with links to the cases shown below."""
+"""Matrix of cases and runs: right and wrong answers, with links to the cases shown below."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -107,7 +107,7 @@ class ShownCases(NamedTuple):
 
 
 def choose_cases(group: ComparableGroup, most: int) -> ShownCases:
-    """The cases that most runs missed, then those that divide the runs most evenly, then some that none missed."""
+    """The cases that most runs missed, then those on which the runs differ most, then some that none missed."""
     wrong = count_wrong(group.lettered)
     missed = sorted(wrong, key=lambda case: (-wrong[case], case))[:most]
     half = len(group.lettered) / 2
@@ -118,9 +118,9 @@ def choose_cases(group: ComparableGroup, most: int) -> ShownCases:
 
 
 def other_cases_markup(group: ComparableGroup, shown: ShownCases, prefix: str) -> Iterator[Markup]:
-    """The cases that divide the runs, and those that every run got right."""
+    """The cases on which the runs differ most, and those that every run got right."""
     wrong = count_wrong(group.lettered)
-    kinds = (("Cases that divide the runs", shown.divided), ("Right in every run", shown.right))
+    kinds = (("Cases on which the runs differ most", shown.divided), ("Right in every run", shown.right))
     for heading, numbers in kinds:
         if numbers:
             yield tag("h4", heading)
@@ -146,7 +146,7 @@ def _case_folds(group: ComparableGroup, numbers: Sequence[int], wrong: Counter[i
 
 
 def count_wrong(entries: Sequence[ReportRun]) -> Counter[int]:
-    """How many runs missed each case, by a wrong answer or none, in at least one sample."""
+    """The number of runs that missed each case, by a wrong answer or none, in at least one sample."""
     wrong: Counter[int] = Counter()
     for entry in entries:
         wrong.update(one.case for one in entry.scores.cases if one.right < 1)
@@ -218,7 +218,7 @@ def _reference(case: Case) -> Iterator[Markup]:
 
 
 def _steps_markup(entry: ReportRun, said: list[Prediction], case: Case) -> Markup:
-    """What the run wrote, step by step, next to what the expert wrote; of several samples, the first wrong one."""
+    """The run's text, step by step, next to the expert's; of several samples, the first wrong one."""
     one = next(prediction for prediction in said if not _is_right(prediction, case))
     letters = ", ".join(prediction.prediction or prediction.state for prediction in said)
     head = joined((tag("span", entry.label), tag("span", f" said {letters}", class_="soft")))
@@ -237,7 +237,7 @@ def _beside(entry: ReportRun, one: Prediction, case: Case) -> Iterator[Markup]:
 
 
 def _rows(entry: ReportRun, one: Prediction, case: Case) -> Iterator[tuple[str, str, str]]:
-    """Each text of a prediction: which step, what the model wrote, what the expert wrote."""
+    """Each text of a prediction: the step, the model's text, the expert's text."""
     steps = one.prediction_twi
     is_own = not entry.manifest.condition.swap_images
     if steps and steps.step1_per_image_findings:
@@ -254,7 +254,7 @@ def _rows(entry: ReportRun, one: Prediction, case: Case) -> Iterator[tuple[str, 
 
 
 def _outputs(entries: Sequence[ReportRun], said: dict[str, list[Prediction]], case: Case) -> Iterator[Markup]:
-    """What the runs wrote, side by side with the expert's words; only the best of many runs."""
+    """The runs' texts side by side with the expert's; only the best of many runs."""
     some = entries[:_MOST_BESIDE]
     if len(entries) < 2:
         return

@@ -30,7 +30,7 @@ _LATEX = str.maketrans(
         "\N{REPLACEMENT CHARACTER}": "?",
     }
 )  # fmt: skip
-# What LaTeX's own fonts have; anything else stops the compiler.
+# Characters of LaTeX's own fonts; anything else stops the compiler.
 _NOT_LATEX = re.compile(r"[^\x20-\x7e\xa1-\xff]")
 
 
@@ -65,17 +65,17 @@ def _paper_tables(
 
 
 def audits_by_label(audited: Sequence[GroupAudit], number: int) -> dict[str, RunAudit]:
-    """The audits of a group's runs by label; none where none were made."""
+    """The audits of a group's runs by label; empty if none were made."""
     return {entry.label: audit for entry, audit in audited[number].audits} if audited else {}
 
 
 def escape_markdown(text: str) -> str:
-    """The text as words of a Markdown table's cell."""
+    """The text, escaped for a cell of a Markdown table."""
     return one_line(text, 200).translate(_MARKDOWN)
 
 
 def escape_latex(text: str) -> str:
-    """The text as words of a LaTeX table's cell."""
+    """The text, escaped for a cell of a LaTeX table."""
     return "".join(map(_latex_character, one_line(text, 200)))
 
 
@@ -204,7 +204,7 @@ def _latex_group(title: str, table: Table) -> Iterator[str]:
     yield r"% needs \usepackage{booktabs}, \usepackage{graphicx} and \usepackage[T1]{fontenc}"
     yield r"\begin{table}"
     yield r"\centering"
-    yield rf"\caption{{{escape_latex(title)}. Rank: range that holds the true rank at 95\,\%.}}"
+    yield rf"\caption{{{escape_latex(title)}. Rank: range that contains the true rank at 95\,\%.}}"
     yield r"\resizebox{\textwidth}{!}{%"
     yield rf"\begin{{tabular}}{{{''.join('r' if i in table.numeric else 'l' for i in range(len(table.columns)))}}}"
     yield r"\toprule"

@@ -1,4 +1,4 @@
-"""What the runs add over guessing: each compared with a rule, trained guessers if requested, and its own blind runs."""
+"""The runs' gain over guessing: over a rule, trained guessers if requested, and own runs without images."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,8 +23,8 @@ _MEANING = (
     "shown more than the rival."
 )
 _UNTRAINED = (
-    "medthink report --audit also audits the benchmark itself: what each guesser gets right, and whether that is more "
-    "than chance."
+    "medthink report --audit also audits the benchmark itself: the accuracy of each guesser, and whether it is above "
+    "chance."
 )
 
 
@@ -60,7 +60,7 @@ def validity_markup(named: Sequence[tuple[str, GroupAudit]]) -> Iterator[Markup]
 def _group_markup(audited: GroupAudit) -> Iterator[Markup]:
     if audited.benchmark:
         alarms = [one.name for one in audited.benchmark.alarms]
-        yield tag("p", f"{_alarm_words(alarms)} (α = {ALPHA:g}, Holm over the guessers that should know nothing).")
+        yield tag("p", f"{_alarm_words(alarms)} (α = {ALPHA:g}, Holm over the guessers without images).")
         yield table_markup(_benchmark_table(audited.benchmark), name="Guessers on the benchmark")
     yield table_markup(_gain_table(audited.audits), name="Diagnostic gain by run")
     yield fold_section("Every rival", table_markup(_rival_table(audited.audits), name="Runs against their rivals"))

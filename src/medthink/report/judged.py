@@ -1,4 +1,4 @@
-"""Judges' verdicts on the runs, by kind and seat, with what was not judged."""
+"""Judges' verdicts on the runs, by kind and judge, with unjudged items."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -67,16 +67,16 @@ def _rank(judge: str, judged: "Sequence[JudgedReportRun]") -> Iterator[tuple[str
 
 
 _WIRING = (
-    "A seat marked “smoke test” is the embedded judge: it only shows that judging works; its verdicts say "
+    "A judge marked “smoke test” is the embedded one: it only shows that judging works; its verdicts say "
     "nothing about the run."
 )
 _AGREEMENT = (
-    "A number is only as good as its judge. Next to each is κ (with quadratic weights for 0–2 scores) between the "
+    "Every number depends on its judge. Next to each is κ (with quadratic weights for 0–2 scores) between the "
     "judge and the readers' majority, or each reader, with its interval and the number of units both judged. "
-    "Where one label prevails κ misleads, and AC1 is given too. The exam shows the share of known errors in expert "
+    "If one label prevails, κ is misleading, and AC1 is given too. The exam shows the share of known errors in expert "
     "sentences that the judge finds, and the share of true sentences it accepts; a judge below the floor is marked."
 )
-# Kinds that have a figure, what is drawn, and its heading.
+# Kinds that have a figure, the drawing function, and the heading.
 _DRAWINGS: dict[str, tuple[str, Callable[[JudgeRow[Any], int], FigureSpec]]] = {
     "steps": ("Types of error", profile_drawing),
     "discussion": ("Sections and dimensions", discussion_drawing),
@@ -84,7 +84,7 @@ _DRAWINGS: dict[str, tuple[str, Callable[[JudgeRow[Any], int], FigureSpec]]] = {
 
 
 class JudgedReportRun(NamedTuple):
-    """A judged run with its scores, and how far its judges agree with readers, if measured.
+    """A judged run with its scores, and its judges' agreement with readers, if measured.
 
     `is_outdated` says that it was measured on other judgements.
     """
@@ -103,7 +103,7 @@ def score_judgements(entries: Sequence[ReportRun]) -> list[JudgedReportRun]:
 
 
 def judged_markup(judged: Sequence[JudgedReportRun]) -> Iterator[Markup]:
-    """Every kind, then what was not judged and how far judges agree with readers."""
+    """Every kind, then unjudged items and the judges' agreement with readers."""
     kinds = {what: [seated for run in judged for seated in _seat(run, run.scores[what])] for what in KINDS}
     if any(seated.scores.is_smoke_test for seats in kinds.values() for seated in seats):
         yield tag("p", _WIRING, class_="soft")
@@ -113,8 +113,8 @@ def judged_markup(judged: Sequence[JudgedReportRun]) -> Iterator[Markup]:
     coverage = coverage_table((KINDS[what].plural, one) for what, seats in kinds.items() for one in seats)
     yield from _headed("Preference ranks", ranks_table(judged))
     yield from _headed("Judged and unjudged", coverage)
-    yield from _headed("Judges among themselves", _disagreement_table(judged))
-    yield from _headed("How far the judges agree with readers", _agreement_table(judged))
+    yield from _headed("Agreement between judges", _disagreement_table(judged))
+    yield from _headed("Agreement of judges with readers", _agreement_table(judged))
     yield from _exam_markup({(one.judge, repr(one.setting)): one for run in judged for one in run.exams}.values())
 
 
@@ -125,7 +125,7 @@ def _exam_markup(results: Iterable[ExamResult]) -> Iterator[Markup]:
     yield from _headed("Biases of the judges", judge_bias_table(found))
     edits = edits_table(found)
     if edits.rows:
-        yield fold_section("Errors found, edit by edit", table_markup(edits, name="Errors found, edit by edit"))
+        yield fold_section("Errors found by edit", table_markup(edits, name="Errors found by edit"))
 
 
 def _open(entry: ReportRun) -> JudgedReportRun:

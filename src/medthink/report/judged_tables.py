@@ -17,7 +17,7 @@ from medthink.readers.agreement import READERS, RaterPair, RunAgreement
 from medthink.stats.estimate import Undefined, mean_cell, rate_cell
 
 NO_READER = "not measured: no reader has judged this run"
-OUTDATED = "not measured: judged again since readers were compared; run medthink agreement again"
+OUTDATED = "out of date: the run was judged again after the comparison with readers; run medthink agreement again"
 NO_PANEL = "not measured: readers are compared with single judges"
 NO_SHARED = "not measured: no reader has judged the same units"
 _LONGEST_NAME = 30
@@ -44,7 +44,7 @@ class JudgeRow(msgspec.Struct, Generic[Scored], frozen=True):
         return f"{self.run}, judged by {self.judge}"
 
     def agreement(self, *aspects: str) -> str:
-        """How far the judge agrees with readers on these aspects, over all cases, or why that is unknown."""
+        """The judge's agreement with readers on these aspects, over all cases, or the reason why it is unknown."""
         if self.is_outdated:
             return OUTDATED
         if self.agreements is None or all(pair.kind != "reader–judge" for pair in self.agreements.pairs):
@@ -58,7 +58,7 @@ class JudgeRow(msgspec.Struct, Generic[Scored], frozen=True):
         return "; ".join(f"{aspect}: {text}" if len(texts) > 1 else text for aspect, text in texts.items())
 
     def slice_agreement(self, aspect: str, slicing: str, value: str) -> str:
-        """Agreement within one slice; where it was not measured there, that of all cases, marked as such."""
+        """Agreement within one slice; if it was not measured there, that of all cases, marked as such."""
         pairs = self._pairs(aspect, slicing, value)
         if pairs:
             return _pairs_text(pairs)
@@ -66,11 +66,11 @@ class JudgeRow(msgspec.Struct, Generic[Scored], frozen=True):
         return f"all cases: {whole}" if self._pairs(aspect, "", "") else whole
 
     def exam(self, what: str) -> str:
-        """How the judge did in its exam of this kind of judging, and whether that is below the floor."""
+        """The judge's exam result in this kind of judging in one line, and whether that is below the floor."""
         return describe_exam(self.exams, self.scores.seat, what)
 
     def _pairs(self, aspect: str, slicing: str, value: str) -> list[RaterPair]:
-        """With the readers' majority where there is one, else with each reader."""
+        """Pairs with the readers' majority if there is one, else with each reader."""
         wanted = ("reader–judge", self.judge, aspect, slicing, value)
         pairs = self.agreements.pairs if self.agreements else ()
         own = [one for one in pairs if (one.kind, one.b, one.aspect, one.slicing, one.value) == wanted]
@@ -85,7 +85,7 @@ def judge_rows(
     is_outdated: bool = False,
     exams: tuple[ExamResult, ...] = (),
 ) -> list[JudgeRow[Scored]]:
-    """The seats that gave verdicts, under the names that `medthink agreement` uses."""
+    """The judges that gave verdicts, under the names that `medthink agreement` uses."""
     names = name_judges({one.seat: one.label for one in found if one.coverage.judged and one.seat.judge != PANEL})
     return [JudgeRow(run, names.get(one.seat, one.label), one, agreements, is_outdated, exams) for one in found]
 
@@ -123,7 +123,7 @@ Seats = Sequence[JudgeRow[Any]]
 
 
 def kind_tables(what: str, seats: Seats) -> dict[str, tuple[str, Table]]:
-    """The tables of one kind by heading, each with its note, and the rows of all seats."""
+    """The tables of one kind by heading, each with its note, and the rows of all judges."""
     found: dict[str, list[tuple[JudgeRow[Any], ScoreTable]]] = {}
     for one in seats:
         for table in KINDS[what].tables(one.scores):
@@ -136,7 +136,7 @@ def kind_tables(what: str, seats: Seats) -> dict[str, tuple[str, Table]]:
 
 
 def coverage_table(seats: Iterable[tuple[str, JudgeRow[Any]]]) -> Table:
-    """What should be judged, what was, and why the rest was not."""
+    """The coverage of judging: expected and reached verdicts, and the reasons for missing ones."""
     rows = tuple(
         (
             one.run,
@@ -155,7 +155,7 @@ def coverage_table(seats: Iterable[tuple[str, JudgeRow[Any]]]) -> Table:
 
 
 def slices_table(what: str, one: JudgeRow[Any]) -> Table:
-    """The scores of one seat by slice, each followed by the agreement in that slice."""
+    """The scores of one judge by slice, each followed by the agreement in that slice."""
     kind = KINDS[what]
     aspects = [aspect.name for aspect in kind.aspects if aspect.is_main]
     rows = []
@@ -171,7 +171,7 @@ def slices_table(what: str, one: JudgeRow[Any]) -> Table:
 
 
 def _join(what: str, parts: Sequence[tuple[JudgeRow[Any], ScoreTable]], *, with_coverage: bool) -> Table:
-    """One table of all seats, whose rows name the seat, its agreement and its exam before its numbers."""
+    """One table of all judges, whose rows have the judge, its agreement and its exam before its numbers."""
     names = parts[0][1].rows[0]
     columns = (*_WHO, *(("Judged",) if with_coverage else ()), *names)
     rows = tuple(
@@ -210,7 +210,7 @@ _NONE = Undefined(reason="not measured", n=0)
 
 
 def exams_table(results: Iterable[ExamResult]) -> Table:
-    """What each judge finds and accepts, kind by kind, how consistent it is, and whether it is above the floor."""
+    """Each judge's grades by kind, its consistency, and whether it is above the floor."""
     rows = [(_label(one), what, *_cells(marks)) for one in results for what, marks in one.kinds.items()]
     accepted = (f"Accepts {name}" for name in (UNTOUCHED, REWORDED, LONGER))
     constant = ("Same again", "κ with itself", "Same in reverse order")
@@ -219,7 +219,7 @@ def exams_table(results: Iterable[ExamResult]) -> Table:
 
 
 def shortfall_lines(results: Iterable[ExamResult]) -> list[str]:
-    """Why judges are below the floor, a line for each kind."""
+    """The reasons why judges are below the floor, one line per kind."""
     return [
         f"{_label(one)} in {what}, below the floor: {'; '.join(reasons)}."
         for one in results
@@ -228,7 +228,7 @@ def shortfall_lines(results: Iterable[ExamResult]) -> list[str]:
 
 
 def edits_table(results: Iterable[ExamResult]) -> Table:
-    """What each judge finds, edit by edit."""
+    """The share of errors that each judge finds, by edit."""
     rows = [
         (_label(one), what, edit, "counts" if is_counted(edit) else "apart", rate_cell(found), f"{found.n:,}")
         for one in results
@@ -239,7 +239,7 @@ def edits_table(results: Iterable[ExamResult]) -> Table:
 
 
 def judge_bias_table(results: Iterable[ExamResult]) -> Table:
-    """How order, length and its own wording bias each judge's preference."""
+    """The biases of each judge's preference: order, length and its own wording."""
     pairs = [(one, one.pairs) for one in results if one.pairs is not None]
     rows = tuple(
         (

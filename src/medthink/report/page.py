@@ -54,7 +54,7 @@ def report_page(
     *,
     interactive: bool = False,
 ) -> str:
-    """The whole page; `audited` is parallel to the groups, `interactive` adds JavaScript that sorts and filters."""
+    """The complete page; `audited` is parallel to the groups, `interactive` adds JavaScript that sorts and filters."""
     sections = list(_sections(groups, audited, judged))
     return frame_page(
         f"{_TITLE}: {_benchmarks(groups)}",
@@ -194,7 +194,7 @@ FIGURES = (".svg", ".pdf", ".png")
 
 
 class ReportOptions(TypedDict, total=False):
-    """Where the benchmark has moved, whether to train guessers or add JavaScript, which other files to write."""
+    """Options of a report: the benchmark's path, training of guessers, JavaScript, and further files."""
 
     data: str | Path | None
     audit: bool
@@ -213,7 +213,7 @@ def write_report(runs: Sequence[RunOrPath], page: str | Path, **options: Unpack[
     groups = group_entries(load_entries([path_of(run) for run in runs], data))
     audited = [audit_group(group, data, trains=options.get("audit", False)) for group in groups]
     judged = score_judgements([entry for group in groups for entry in group.entries])
-    # Whatever may be refused is made first, so that a refusal leaves no file behind.
+    # Everything that may be refused is made first, so that no file is left if it is.
     overview = overview_drawing(groups) if figure is not None else None
     write_atomic(page, [report_page(groups, audited, judged, interactive=options.get("interactive", False)).encode()])
     if figure is not None and overview is not None:
@@ -233,7 +233,7 @@ def refuse_names(page: Path, figure: Path | None) -> None:
     """Raise UsageError if a file name has the wrong suffix."""
     if page.suffix.lower() not in PAGES:
         hint = "; a figure is written by --figure" if page.suffix.lower() in FIGURES else ""
-        raise UsageError(f"the page {page} must end in .html{hint}", remedy="name it report.html, for instance")
+        raise UsageError(f"the page {page} must end in .html{hint}", remedy="use a name such as report.html")
     if figure is not None and figure.suffix not in FIGURES:
         raise UsageError(f"the figure {figure} must end in {', '.join(FIGURES)}", remedy="choose one of them")
 

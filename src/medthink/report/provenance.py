@@ -60,7 +60,7 @@ def _run_markup(entry: ReportRun) -> Markup:
 
 def _submission_facts(entry: ReportRun) -> Iterator[tuple[str, str]]:
     yield "File", entry.path.name
-    yield "How it was made", "not known: these predictions were made elsewhere"
+    yield "How it was made", "unknown: these predictions were made elsewhere"
     yield "Fingerprint of the benchmark's texts", entry.manifest.text_fingerprint
     yield "Split", entry.manifest.selection.split
     yield "Scored with", f"medthink {__version__}, scorer {SCORER_VERSION}"

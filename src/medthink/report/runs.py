@@ -1,4 +1,4 @@
-"""The runs of a report: scored, named, and sorted into groups that may be compared."""
+"""The runs of a report: scored, labelled, and grouped into comparable ones."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -85,7 +85,7 @@ def _is_task_said(manifest: Manifest, same: list[Manifest]) -> bool:
 class ReportRun(NamedTuple):
     """One run or submission file: its path, its name, its label in figures, its predictions and its scores.
 
-    A submission has a manifest too, with what is known: its benchmark, and the file's name as the model.
+    A submission has a manifest too, with the known fields: its benchmark, and the file's name as the model.
     """
 
     path: Path
@@ -166,7 +166,7 @@ def load_entries(paths: Sequence[Path], data: Path | None = None) -> list[Report
     if not paths:
         raise UsageError("no run was given", remedy="name at least one run's folder")
     if len({path.resolve() for path in paths}) < len(paths):
-        raise UsageError("a run is given twice", remedy="name every run once")
+        raise UsageError("a run was given twice", remedy="name every run once")
     names = run_names(paths)
     materials = load_all(paths, data)
     manifests = [
@@ -217,7 +217,7 @@ def _submitted(name: str, material: ScoringInput, data: Path | None) -> Manifest
 
 
 def _labelled(groups: list[list[ReportRun]]) -> list[list[ReportRun]]:
-    """The runs under labels unique within their group, with the name added where two groups share one."""
+    """The runs under labels unique within their group, with the name added if two groups share one."""
     plain = (run_labels([one.manifest for one in group], [one.name for one in group]) for group in groups)
     labels = [list(map(_marked, said, group)) for said, group in zip(plain, groups, strict=True)]
     counts = Counter(label for group in labels for label in group)

@@ -1,6 +1,6 @@
-"""Which runs form a curve, in which order and under which name, and which are Pareto optimal.
+"""Curves of runs, with their order and names, and the Pareto set.
 
-The figures of a report and the charts of the board both draw what is decided here.
+The figures of a report and the charts of the board both use them.
 """
 
 import re
@@ -29,7 +29,7 @@ def model_size(model: str) -> float | None:
 
 
 def model_family(model: str) -> str:
-    """The model's name before its size: what siblings of other sizes share."""
+    """The model's name before its size, shared by models of other sizes."""
     return _SIZE.split(model, maxsplit=1)[0].rstrip("-_ /.") or model
 
 
@@ -60,7 +60,7 @@ class PlottedRun(NamedTuple):
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """The ends of the interval, where there is one."""
+        """The ends of the interval, if there is one."""
         return ends_of(self.accuracy)
 
 
@@ -72,7 +72,7 @@ class Point(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """Runs that differ in what the axis shows, and in nothing else, from left to right."""
+    """Runs that differ only along the axis, from left to right."""
 
     name: str
     points: tuple[Point, ...]
@@ -100,7 +100,7 @@ class PricedRun(NamedTuple):
 
 
 class _Along(NamedTuple):
-    """Where an axis puts a run, which field of the condition differs along it, and if runs in no curve are shown."""
+    """An axis: a run's position on it, the field that varies along it, and whether runs in no curve are shown."""
 
     place: Callable[[PlottedRun], float | None]
     varied: str = ""
@@ -108,7 +108,7 @@ class _Along(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """What all runs of a curve have in common; `whose` is their model, or the family of their models."""
+    """The properties that all runs of a curve share; `whose` is their model, or the family of their models."""
 
     whose: str
     effort: str
@@ -143,7 +143,7 @@ def plot_entry(entry: ReportRun) -> PlottedRun:
 
 
 def find_curves(axis: CurveAxis, runs: Sequence[PlottedRun], most: int) -> Series | None:
-    """At most so many curves along this axis; None if all runs are at one position of it, or none can be joined."""
+    """At most so many curves along this axis; None if all runs have the same position, or none can be joined."""
     along = _AXES[axis]
     found: dict[_Held, list[Point]] = {}
     for run in runs:

@@ -1,4 +1,4 @@
-"""The summary in words: what was run, the results, what can and cannot be distinguished, and the cost."""
+"""The summary in words: the runs, the results, what can and cannot be distinguished, and the cost."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ def summarise_group(group: ComparableGroup, audits: Mapping[str, RunAudit] | Non
 
 
 def name_some(names: Sequence[str]) -> str:
-    """The first few names, and how many more there are."""
+    """The first few names, and the number of others."""
     if len(names) > _MOST_NAMES + 1:
         return f"{', '.join(names[:_MOST_NAMES])} and {len(names) - _MOST_NAMES} more"
     return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
@@ -36,7 +36,7 @@ def _what_was_run(group: ComparableGroup) -> str:
     tasks = sorted({entry.manifest.task for entry in group.entries} - {SUBMISSION})
     parts = [f"{'task' if len(tasks) == 1 else 'tasks'} {name_some(tasks)}"] if tasks else []
     parts += [count_of(files, "submission file")] if files else []
-    cue = " An expert's words were shown to the model." if group.kind == "expert-cued" else ""
+    cue = " Expert text was shown to the model." if group.kind == "expert-cued" else ""
     partial = " Partial: the others may be harder or easier." if group.partial else ""
     return (
         f"{count_of(len(group.entries), 'run')} of {count_of(len(models), 'model')} ({name_some(models)}), "

@@ -97,7 +97,7 @@ def metric_value(scores: Scores, step: str, metric: str) -> Measured | None:
 
 
 def states_text(states: dict[str, int]) -> str:
-    """The predictions that are not ok, by state; a dash when all are."""
+    """The predictions that are not ok, by state; a dash if all are."""
     return ", ".join(f"{count:,} {state}" for state, count in states.items() if state != "ok" and count) or "–"
 
 

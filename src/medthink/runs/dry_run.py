@@ -46,7 +46,7 @@ class EarlierState(msgspec.Struct, frozen=True):
 
 
 class SweepDryRun:
-    """What the rehearsals of a sweep's runs share: the calls already shown, and those on record."""
+    """Shared by the dry runs of a sweep: the calls already shown, and those on record."""
 
     def __init__(self, siblings: SharedCalls | None = None) -> None:
         self.shown: set[str] = set()
@@ -54,7 +54,7 @@ class SweepDryRun:
 
 
 class DryRunCallMaker:
-    """Makes no calls: recorded calls get their replies, all others are shown to a witness and get made-up ones."""
+    """Makes no calls: recorded calls get their replies, all others are passed to a callback and get made-up ones."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class _RehearsalAsk(CaseAsk):
 
 
 class DryRun(msgspec.Struct, frozen=True, kw_only=True):
-    """What is left to ask in a run, and how much is already done.
+    """The calls left to make in a run, and those already made.
 
     Tokens and money are estimates; `cost_usd` is None if the price is unknown.
     """
@@ -128,7 +128,7 @@ def estimate(spec: RunSpec, *, transport: "Transport | None" = None, sweep: Swee
 
 
 async def dry_run(cases: Iterable[Case], spec: RunSpec, desk: DryRunCallMaker, *, benchmark: Benchmark) -> None:
-    """Take cases through the task without making calls."""
+    """Run the task for the cases without making calls."""
     condition = spec.condition
     task = find_task(spec.task, condition)
     showing = Showing(condition, benchmark[spec.selection.split])
@@ -177,7 +177,7 @@ async def _estimate(spec: RunSpec, transport: "Transport | None", sweep: SweepDr
 
 
 def _open_earlier(spec: RunSpec, seen: Survey) -> EarlierState | None:
-    """What is already done in the run, or LedgerError if the run would be refused."""
+    """The state of the run so far, or LedgerError if the run would be refused."""
     if spec.out is None or not spec.out.exists():
         return None
     make_folder(spec.out)
@@ -191,7 +191,7 @@ def _open_earlier(spec: RunSpec, seen: Survey) -> EarlierState | None:
 
 
 class _Tally:
-    """Adds up requests as they pass."""
+    """Counts requests and adds up their tokens and cost."""
 
     def __init__(self, answerer: Answerer[Prompt]) -> None:
         self._answerer = answerer

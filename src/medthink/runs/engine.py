@@ -43,7 +43,7 @@ class StoppingRule(Protocol):
 
 
 class Engine:
-    """Takes cases through a task; storage, limits and money are handled by the desk."""
+    """Takes cases through a task; storage, limits and money are handled by the call maker."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Engine:
         self._showing = Showing(condition, benchmark)
 
     async def run(self, cases: Iterable[Case]) -> BudgetReached | None:
-        """Take every case through the task; returns the budget limit that stopped it early, if any.
+        """Run the task for every case; returns the budget limit that stopped it early, if any.
 
         A case waiting for a batch gets no prediction: the next pass starts it from its first step.
         """
@@ -108,7 +108,7 @@ class Engine:
 async def run_cases(
     work: Iterable[Work], handle: Callable[[Work], Awaitable[None]], *, workers: int
 ) -> BudgetReached | None:
-    """Process everything with this many workers; when the budget is reached, finish calls in progress and stop.
+    """Process all cases with this many workers; when the budget is reached, finish calls in progress and stop.
 
     Deferred cases are left out.
     """

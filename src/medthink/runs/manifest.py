@@ -1,4 +1,4 @@
-"""`run.json`: what a run was asked to do, and its progress."""
+"""`run.json`: the settings of a run, and its progress."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -27,9 +27,9 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
     Of the `image_replies` to calls with images, `image_doubts` count too few input tokens to have seen them.
     `uncounted_replies` never arrived or count no tokens, and may have been billed: they stand in `cost_usd` with the
-    most that they may cost, and it is shown as "at least". `usage_doubts` counts replies with token counts that make
-    no sense. `changes` is how much was written to the ledger, and `predictions_digest` is of the predictions file made
-    of it: where the ledger counts more, it knows more.
+    most that they may cost, and it is shown as "at least". `usage_doubts` counts replies with impossible token counts.
+    `changes` is how much was written to the ledger, and `predictions_digest` is of the predictions file made of it:
+    where the ledger counts more, it knows more.
     """
 
     cases: int
@@ -50,12 +50,12 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_least_cost(self) -> bool:
-        """Whether the cost holds attempts whose tokens nobody counted."""
+        """Whether the cost includes attempts whose tokens were not counted."""
         return self.uncounted_replies > 0 and self.cost_usd is not None
 
     @property
     def word(self) -> str:
-        """The progress in a word or two."""
+        """The progress in one or two words."""
         failed = self.states.get("failed", 0)
         if not self.is_complete:
             return "unfinished"
@@ -75,11 +75,11 @@ class Amendment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a run was asked to do; two sessions continue one run when all but place, release and time are equal.
+    """The settings of a run; two sessions continue one run if all but path, release and time are equal.
 
     `benchmark` is its path from the run's folder, so that both may move together; `benchmark_absolute` is tried second.
     `fingerprint` pins texts and images of the split, `text_fingerprint` its texts alone: scoring needs no image.
-    `condition_label` stays as the release that began the run wrote it, for the digest; show `condition.label()`.
+    `condition_label` is left as the release that started the run wrote it, for the digest; show `condition.label()`.
     """
 
     format: int = FORMAT
@@ -147,7 +147,7 @@ def read_manifest(run: Path) -> Manifest:
         raise DataError(
             "this is not a run: it has no run.json", file=run, remedy="give the run's folder, the one named by --out"
         )
-    return read_stored(path, Manifest, name="a manifest", remedy="was it written by another release?")
+    return read_stored(path, Manifest, name="a manifest", remedy="use the release that wrote it")
 
 
 def write_manifest(run: Path, manifest: Manifest) -> None:
@@ -164,7 +164,7 @@ Found = TypeVar("Found")
 
 
 def find_benchmark(run: Path, manifest: Manifest, data: Path | None, read: Callable[[Path], Found | None]) -> Found:
-    """What `read` makes of the run's benchmark; it returns None for another one.
+    """The run's benchmark as `read` returns it; `read` returns None for a different benchmark.
 
     Tried are `data` alone if given, else the path from the run's folder and then the absolute one. UsageError if the
     benchmark is at neither.
@@ -209,7 +209,7 @@ def refuse_other_run(old: Manifest, new: Manifest, run: Path) -> None:
     different = [name for name in different if not name.startswith("prompts.")] or different
     if different:
         shown = "; ".join(f"{name}: was {_short(before.get(name))}, now {_short(now.get(name))}" for name in different)
-        again = "put its texts and images back" if "fingerprint" in different else "run the same command as before"
+        again = "restore its texts and images" if "fingerprint" in different else "run the same command as before"
         changed = "the benchmark has changed since: " if "fingerprint" in different else ""
         raise LedgerError(f"{run} holds another run: {changed}{shown}", remedy=f"{again}, or choose another --out")
 
@@ -228,7 +228,7 @@ def _short(value: Any) -> str:
 
 
 class CallTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """Where models are asked, at what prices, and the limits.
+    """How models are asked: servers, prices and limits.
 
     With `batch`, calls use the provider's batch API; the session waits for them unless `wait` is off. `cancel_batches`
     ends the jobs of earlier sessions first, and `forget_batches` names those that cannot be collected any more. With

@@ -42,7 +42,7 @@ WINDOW_S = 60.0
 
 
 class ProgressFile(msgspec.Struct, frozen=True, kw_only=True):
-    """What a working session leaves in `.live.json` for another process to read."""
+    """The content of `.live.json`, which a working session writes for other processes."""
 
     phase: Phase
     detail: str = ""
@@ -58,7 +58,7 @@ class LiveCounts:
     number, corrected as cases end. Of these calls, `kept` were answered in earlier sessions, `done` in this one,
     `failed` brought no answer, and `queued` wait in a batch. Tokens and money are those of the whole run; `cost_usd` is
     None when a price is not known, and `is_least_cost` says that nobody counted the tokens of some attempts. `warnings`
-    are what a person should know but do not stop the run. `unit` is what a prediction is called where it is shown.
+    are for a person to know and do not stop the run. `unit` is the displayed word for a prediction.
     """
 
     def __init__(self) -> None:
@@ -192,7 +192,7 @@ class ProgressTracker:
         counts.states.clear()
 
     def announce_in(self, folder: Path) -> None:
-        """From now on, announce the session's progress in this folder, whose lock is held."""
+        """Begin to announce the session's progress in this folder, which is locked."""
         self._folder = folder
         self.announce()
 
@@ -206,7 +206,7 @@ class ProgressTracker:
         self.announce()
 
     def warn(self, problem: str) -> None:
-        """Store something that a person should know but that does not stop the run."""
+        """Record a warning, which does not stop the run."""
         if problem not in self.counts.warnings:
             self.counts.warnings.append(problem)
 

@@ -134,13 +134,13 @@ _rows = msgspec.json.Decoder(IndexRow)
 
 
 def read_rows(run: Path) -> tuple[IndexRow, ...]:
-    """Every prediction of a run in short, finished or not; empty if there is none yet."""
+    """The row of every prediction of a run, finished or not; empty if there is none yet."""
     rows = _read_predictions(run) if is_settled(run) else _read_ledger(run)
     return tuple(sorted(rows, key=lambda row: (row.case, row.sample)))
 
 
 def read_spent(run: Path, *, is_running: bool) -> Spent | None:
-    """What the calls of a run cost, by its ledger; None where it has none yet."""
+    """What the calls of a run cost, by its ledger; None if it has none yet."""
     if not (run / LEDGER).is_file():
         return None
     with closing(LedgerQueries.open(run)) as records:
@@ -235,7 +235,7 @@ def _read_ledger(run: Path) -> list[IndexRow]:
 
 
 class Run:
-    """A finished or unfinished run: what was asked, and the results."""
+    """A finished or unfinished run: its settings and results."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -286,7 +286,7 @@ class Run:
         return find_benchmark(self.path, self.manifest, data, read_own)
 
     def benchmark_path(self, data: Path | None = None) -> Path:
-        """Where the run's benchmark is; one with other texts is refused."""
+        """The path of the run's benchmark; one with other texts is refused."""
 
         def read_own(place: Path) -> Path | None:
             split = Benchmark.open(place)[self.manifest.selection.split]

@@ -1,4 +1,4 @@
-"""Which cases of a benchmark a run is about."""
+"""Selection of the cases that a run covers."""
 
 from collections.abc import Callable, Iterable, Iterator, Set
 from pathlib import Path
@@ -42,7 +42,7 @@ def parse_shard(text: str) -> Shard:
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """Which cases of the benchmark the run is about."""
+    """The cases of the benchmark that the run covers."""
 
     split: str
     cases: tuple[int, ...] | None = None
@@ -109,7 +109,7 @@ def _split_of(benchmark: Benchmark) -> str:
 
 
 def count_cases(benchmark: Benchmark, selection: Selection) -> int:
-    """How many cases a selection names, or UsageError if it names a missing one."""
+    """The number of cases in a selection, or UsageError if one is missing."""
     found = {case.id for case in select_cases(benchmark, replace(selection, shard=None))}
     refuse_missing(selection, found)
     return sum(1 for case_id in found if selection.shard is None or selection.shard.holds(case_id))
@@ -138,7 +138,7 @@ CASES_FILE = "cases.json"
 
 
 class Survey(NamedTuple):
-    """What one pass over the split found; `digests` pins each case of the split, texts and images, by its number."""
+    """The result of one pass over the split; `digests` has the digest of each case's texts and images, by number."""
 
     fingerprints: Fingerprints
     digests: dict[int, str]
@@ -193,7 +193,7 @@ def survey(benchmark: Benchmark, selection: Selection, *, task: str, condition: 
 
 
 def write_digests(out: Path, digests: dict[int, str]) -> None:
-    """Store each case's digest, so that a later session can tell which have changed."""
+    """Store each case's digest, so that a later session can detect changes."""
     write_atomic(out / CASES_FILE, [msgspec.json.encode(digests)])
 
 

@@ -1,4 +1,4 @@
-"""One session of a run: open or continue it, do what is left, write what came out."""
+"""One session of a run: open or continue it, make the remaining calls, write the results."""
 
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing, nullcontext, suppress
 from pathlib import Path
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 def make_folder(out: Path) -> None:
-    """Make the run's folder, or raise UsageError if it holds something else."""
+    """Make the run's folder, or raise UsageError if it contains something else."""
     claim_folder(out, "run.json", passing=(LIVE,))
 
 
@@ -116,14 +116,14 @@ def _amend(old: Manifest, new: Manifest) -> tuple[Amendment, ...]:
 
 
 def refuse_lost(manifest: Manifest, totals: Totals, ledger: Path) -> None:
-    """Raise LedgerError if recorded calls are gone: asking for them again would mean paying again."""
+    """Raise LedgerError if recorded calls are missing: making them again would mean paying again."""
     before = sum(manifest.progress.calls.values()) if manifest.progress else 0
     if sum(totals.calls.values()) < before:
         raise damaged(ledger, f"it holds {sum(totals.calls.values())} calls, and run.json counts {before}")
 
 
 def is_finished(out: Path) -> bool:
-    """Whether a run is there with nothing left to ask."""
+    """Whether the run exists and no call is left to make."""
     if not (out / "run.json").exists():
         return False
     progress = read_manifest(out).progress
@@ -153,7 +153,7 @@ class SessionLimits(TypedDict, total=False):
 
 
 class RunSession(msgspec.Struct, frozen=True):
-    """How a session ended: the run, the calls it made, what stopped it early, if anything did, and what to look at.
+    """The result of a session: the run, the calls it made, what stopped it early, if anything, and warnings.
 
     `jobs` are the batches its calls are waiting in.
     """
@@ -175,7 +175,7 @@ def run_session(
 ) -> RunSession:
     """Make or continue the run; also works inside a notebook, where an event loop is already running.
 
-    `answerer` answers in the place of the model that the spec names.
+    `answerer` replaces the model that the spec names.
     """
     return run_to_end(run_session_async(spec, transport=transport, listener=listener, rule=rule, answerer=answerer))
 
@@ -194,7 +194,7 @@ async def run_session_async(
     `common` is for the runs of a sweep, `rule` for a run that may end early.
     """
     if spec.out is None:
-        raise UsageError("no folder is named for the run", remedy="give --out")
+        raise UsageError("no folder was given for the run", remedy="give --out")
     return await _Worker(spec, spec.out, transport, listener, common, rule).work(answerer)
 
 
@@ -296,7 +296,7 @@ class _Worker:
         with closing(Ledger(self._out / LEDGER, places=answerer.concurrency)) as ledger:
             refuse_lost(manifest, ledger.totals(), ledger.path)
             if manifest.progress is None:
-                # However this session ends, what is there is marked as partial.
+                # However this session ends, existing results are marked as partial.
                 write_manifest(self._out, replace(manifest, progress=summarise(ledger, total)))
             async with self._open_calls(answerer, ledger) as calls:
                 (desk,) = calls.desks.values()
@@ -344,7 +344,7 @@ class _Worker:
         )
 
     async def _check(self, answerer: Answerer[Prompt]) -> None:
-        """The preflight: find out before the first call, and before any waiting, what would fail every call."""
+        """The preflight: before the first call, and before any waiting, find problems that would fail every call."""
         refuse_early(self._spec, answerer)
         answerer.on_wait(lambda detail: self._tracker.enter("waiting", detail))
         if not self._spec.preflight or is_finished(self._out):

@@ -1,6 +1,6 @@
 """A run in shards, each made on a machine of its own: the options each shard gets, and how its records are copied.
 
-SQLite is not safe on a network file system. So a shard is worked on in a folder of the machine's own and copied, every
+SQLite is not safe on a network file system. A shard is therefore worked on in a local folder and copied, every
 half minute and at its end, to `RUN.shards`, which all machines can read. A worker that was killed is continued from its
 own folder on the same machine, and from the copy on another.
 """
@@ -55,7 +55,7 @@ def _refuse_strangers(runs: list[Path], manifests: list[Manifest]) -> None:
     shards = [manifest.selection.shard for manifest in manifests]
     for run, manifest, shard in zip(runs, manifests, shards, strict=True):
         if shard is None:
-            raise UsageError(f"{run} is a whole run, not a shard", remedy="merge runs made with --shard i/n")
+            raise UsageError(f"{run} is a complete run, not a shard", remedy="merge runs made with --shard i/n")
         if _without_shard(manifest) != _without_shard(manifests[0]):
             raise UsageError(f"{run} is not a shard of the same run as {runs[0]}", remedy="merge shards of one command")
         if manifest.progress is None or not manifest.progress.is_complete:
@@ -82,14 +82,14 @@ _SHARDS_FILE = "shards.json"
 
 
 class Shards(msgspec.Struct, frozen=True, kw_only=True):
-    """What `RUN.shards/shards.json` says: into how many the run is split, and the name its scratch folders have."""
+    """The content of `RUN.shards/shards.json`: the number of shards, and the name of the scratch folders."""
 
     count: int
     token: str
 
 
 class ShardEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """How a shard ended in this session: well, by its share of the budget, or by an error."""
+    """How a shard ended in this session: complete, at its share of the budget, or with an error."""
 
     shard: Shard
     progress: Progress | None = None
@@ -100,12 +100,12 @@ class ShardEnd(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def shards_folder(out: Path) -> Path:
-    """Where the shards of a run are kept until it is whole."""
+    """The folder of a run's shards until they are merged."""
     return out.with_name(f"{out.name}.shards")
 
 
 def begin_shards(out: Path, count: int) -> Shards:
-    """Begin the run in so many shards, or go on with it; UsageError when it was begun with another number."""
+    """Start the run in this many shards, or continue it; UsageError if it was started with another number."""
     if (out / "run.json").exists():
         raise UsageError(
             f"{out} is already complete", remedy="leave out --shards and --cluster to try failed cases again"
@@ -124,7 +124,7 @@ def begin_shards(out: Path, count: int) -> Shards:
 
 
 def split_run(spec: RunSpec, count: int) -> list[RunSpec]:
-    """The run as so many shards, each with its share of the calls and the money."""
+    """The run as this many shards, each with its share of the calls and the money."""
     assert spec.out is not None
     shards = [Shard(number, count) for number in range(1, count + 1)]
     return [
@@ -145,7 +145,7 @@ def _share(total: int, shard: Shard) -> int:
 
 
 def share_pace(transport: "Transport", count: int) -> "Transport":
-    """How one of so many shards asks, so that all together keep to the limits."""
+    """The rate limits of one of so many shards, so that all together stay within the limits."""
     pace = transport.pace
     rpm, tpm = pace.requests_per_minute, pace.tokens_per_minute
     shared = replace(
@@ -158,7 +158,7 @@ def share_pace(transport: "Transport", count: int) -> "Transport":
 
 
 def work_on_shard(spec: RunSpec, transport: "Transport", token: str, *, every_s: float = COPY_EVERY_S) -> ShardEnd:
-    """Make or continue a shard in a folder of this machine, copying it to its place meanwhile and at the end."""
+    """Make or continue a shard in a local folder, copying it to the shared folder regularly and at the end."""
     shard, place = spec.selection.shard, spec.out
     assert shard is not None and place is not None
     try:
@@ -181,7 +181,7 @@ def work_on_shard(spec: RunSpec, transport: "Transport", token: str, *, every_s:
 
 
 def merge_split(spec: RunSpec, count: int) -> Run:
-    """Make the run whole from its finished shards, which go then."""
+    """Merge the finished shards into the run, and delete them."""
     assert spec.out is not None
     places = [one.out for one in split_run(spec, count) if one.out is not None]
     with tempfile.TemporaryDirectory(prefix="medthink-merge-") as folder:
@@ -199,7 +199,7 @@ def merge_split(spec: RunSpec, count: int) -> Run:
 
 
 def copy_run(run: Path, target: Path) -> None:
-    """Copy a run that may be under way: the ledger first, since a manifest must never count more than it holds."""
+    """Copy a run that may be in progress: the ledger first, so that no manifest counts more than its ledger has."""
     target.mkdir(parents=True, exist_ok=True)
     if (run / LEDGER).is_file():
         _copy_ledger(run / LEDGER, target / LEDGER)
@@ -222,7 +222,7 @@ def _copy_ledger(ledger: Path, target: Path) -> None:
 
 @contextmanager
 def _copying(run: Path, target: Path, every_s: float) -> Iterator[None]:
-    """Copy the run while the block works, and once more when it has ended, however it did."""
+    """Copy the run while the block works, and again when it has ended, in whatever way."""
     over = threading.Event()
 
     def copy() -> None:
@@ -244,7 +244,7 @@ def _copying(run: Path, target: Path, every_s: float) -> Iterator[None]:
 
 
 def _bring(place: Path, scratch: Path) -> None:
-    """Have the shard's records here: what a killed worker left on this machine, or the copy where that knows more."""
+    """Restore the shard's records: those that a killed worker left on this machine, or the copy if it has more."""
     if _calls_on_record(place) <= _calls_on_record(scratch):
         return
     shutil.rmtree(scratch, ignore_errors=True)
@@ -259,7 +259,7 @@ def _calls_on_record(run: Path) -> int:
 
 
 def _scratch_folder(token: str) -> Path:
-    """A folder of this user's own on this machine."""
+    """A private folder of this user on this machine."""
     folder = Path(tempfile.gettempdir()) / f"medthink-shards-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink() or folder.stat().st_uid != os.getuid():

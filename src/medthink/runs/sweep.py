@@ -123,7 +123,7 @@ def read_sweep(folder: Path) -> SweepManifest:
     path = folder / SWEEP_FILE
     if not path.is_file():
         raise DataError("this is not a sweep: it has no sweep.json", file=folder, remedy="give the folder of a sweep")
-    return read_stored(path, SweepManifest, name="a sweep", remedy="was it written by another release?")
+    return read_stored(path, SweepManifest, name="a sweep", remedy="use the release that wrote it")
 
 
 def read_sweep_status(folder: Path) -> LiveCounts:

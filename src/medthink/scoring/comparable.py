@@ -1,4 +1,4 @@
-"""Which results may be ranked together, and their one ranking: the same in a comparison, a report and on a board."""
+"""Comparable results and their ranking: one rule for comparisons, reports and boards."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,10 +11,11 @@ from medthink.stats.comparisons.ranks import Ranking, rank_runs
 
 
 def why_incomparable(a: Scores, b: Scores) -> str:
-    """Why two results cannot be compared, in words, or "".
+    """The reason why two results cannot be compared, or "".
 
-    A file of predictions does not know the images of its benchmark, and may stand beside runs. Results with expert cues
-    and without may be compared for one model, to see the cues' effect; never across two models, nor ranked together.
+    A file of predictions does not know the images of its benchmark, and may be compared with runs. Results with expert
+    cues and without may be compared for one model, to see the cues' effect; never across two models, nor ranked
+    together.
     """
     if a.origin.text_fingerprint != b.origin.text_fingerprint:
         return "the benchmark's fingerprint (text_fingerprint) differs"
@@ -30,12 +31,12 @@ def why_incomparable(a: Scores, b: Scores) -> str:
 
 
 def comparable_kind(scores: Scores) -> str:
-    """The kind of condition; a submission, which states none, is taken as unaided, as the card's rules require."""
+    """The kind of condition; a submission, which states none, counts as unaided, as the card's rules require."""
     return "unaided" if scores.origin.kind == "submitted" else scores.origin.kind
 
 
 def share_kind(scored: Iterable[Scores]) -> bool:
-    """Whether all were made under conditions of one kind: unaided results and cued ones are never ranked together."""
+    """Whether all conditions are of one kind: unaided and expert-cued results are never ranked together."""
     return len({comparable_kind(one) for one in scored}) == 1
 
 

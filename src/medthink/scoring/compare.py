@@ -1,4 +1,4 @@
-"""Runs on the same cases, compared as one family: differences, flipped cases, ranks, and what n cases can show."""
+"""Runs on the same cases, compared as one family: differences, flipped cases, ranks, and the detectable difference."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -24,7 +24,7 @@ from medthink.stats.items import ItemTable, SuspectKeys, item_table, suspect_key
 from medthink.stats.power import Resolution, minimum_detectable_difference
 
 MOST_SLICED = 12
-"""Slices are compared among at most this many runs; no table could show more."""
+"""Slices are compared among at most this many runs; a table cannot show more."""
 
 Rights = np.ndarray[tuple[int], np.dtype[np.float64]]
 """The share of right answers of every case."""
@@ -42,7 +42,7 @@ class SliceDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PairOfRuns(msgspec.Struct, frozen=True, kw_only=True):
-    """Run `a` minus run `b`: the difference and its verdict, the flipped cases, and what n cases could have shown.
+    """Run `a` minus run `b`: the difference and its verdict, the flipped cases, and the detectable difference.
 
     Verdict, interval and p-value are adjusted for all pairs compared; `statistic` is McNemar's z for right and wrong.
     """
@@ -94,7 +94,7 @@ def compare_paths(paths: Sequence[Path], data: Path | None = None, *, split: str
 
 
 class ComparisonInput(NamedTuple):
-    """What is compared: the scores of every run, the cases all have, and the progress of unfinished runs."""
+    """The input of a comparison: the scores of every run, the cases all have, and the progress of unfinished runs."""
 
     scored: list[Scores]
     cases: dict[int, Case]
@@ -116,7 +116,7 @@ def load_scored(paths: Sequence[Path], data: Path | None = None, *, split: str =
 
 
 def compare_loaded(loaded: ComparisonInput) -> Comparison:
-    """Compare every run with every other, and say which are unfinished."""
+    """Compare every run with every other; the result lists unfinished ones."""
     return msgspec.structs.replace(compare_runs(loaded.scored, loaded.cases), partial=loaded.partial)
 
 
@@ -159,7 +159,7 @@ def refuse_incomparable(scored: Sequence[Scores]) -> None:
     if len(scored) < 2:
         raise UsageError("a comparison needs two runs", remedy="name another one")
     if len({one.origin.name for one in scored}) < len(scored):
-        raise UsageError("a run is given twice", remedy="name every run once")
+        raise UsageError("a run was given twice", remedy="name every run once")
     for one, other in combinations(scored, 2):
         if why := why_incomparable(one, other):
             raise UsageError(

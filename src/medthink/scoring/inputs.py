@@ -1,4 +1,4 @@
-"""What is scored: predictions from a run or a submission, with their cases."""
+"""Input of scoring: predictions from a run or a submission, with their cases."""
 
 from collections import Counter
 from collections.abc import Sequence, Set
@@ -19,7 +19,7 @@ from medthink.workflow.tasks import has_letters, task_named
 from medthink.workflow.written_text import STEPS, Pairing, TextPair, WrittenText
 
 SUBMISSION = "submission"
-"""What stands for the task of predictions that were made elsewhere."""
+"""The task name shown for predictions that were made elsewhere."""
 
 
 class ScoringInput(NamedTuple):
@@ -37,7 +37,7 @@ class ScoringInput(NamedTuple):
 
     @property
     def partial(self) -> PartialRun | None:
-        """How many cases are done, if some are missing."""
+        """The progress, if some cases are missing."""
         return PartialRun(len(self.cases), len(self.due)) if self.missing else None
 
     @property
@@ -90,7 +90,7 @@ def load_runs(paths: Sequence[Path], data: Path | None = None) -> list[ScoringIn
 
 
 def load_all(paths: Sequence[Path], data: Path | None = None, *, split: str = "test") -> list[ScoringInput]:
-    """Runs and submission files alike, in the order given; a file belongs to the `split` of `data`."""
+    """Runs and submission files, in the order given; a file belongs to the `split` of `data`."""
     read = cache(read_selected)
     return [_load_either(path, data, split, read) for path in paths]
 
@@ -126,7 +126,7 @@ def _load(run: Run, data: Path | None, read: ReadSelected) -> ScoringInput:
 
 
 def restrict_to_cases(material: ScoringInput, kept: Set[int]) -> ScoringInput:
-    """The material of only these cases; the others count as missing."""
+    """The input restricted to these cases; the others count as missing."""
     if material.cases.keys() <= kept:
         return material
     return material._replace(
@@ -137,7 +137,7 @@ def restrict_to_cases(material: ScoringInput, kept: Set[int]) -> ScoringInput:
 
 
 def refuse_partial(material: ScoringInput) -> ScoringInput:
-    """The material, or UsageError where cases are missing."""
+    """The input, or UsageError if cases are missing."""
     if material.partial is not None:
         raise UsageError(
             f"{material.name} is not finished: it has {material.partial}",

@@ -26,9 +26,9 @@ _PORTION = 64
 
 
 class RadCliQOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Where RadCliQ comes from: a folder of weights, permission to download, or files computed elsewhere.
+    """The source of RadCliQ: a folder of weights, permission to download, or files computed elsewhere.
 
-    With `spread`, others compute it in portions; the folder of weights must be theirs too.
+    With `spread`, other machines compute it in portions; they must have the folder of weights too.
     """
 
     weights: Path | None = None
@@ -40,7 +40,7 @@ class RadCliQOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Computed(NamedTuple):
-    """The composites and their components, one value per pair, and what they were computed with; or why not."""
+    """The composites and their components, one value per pair, and their provenance; or why there are none."""
 
     columns: Columns
     fingerprint: Fingerprint
@@ -50,7 +50,7 @@ class Computed(NamedTuple):
 def compute_radcliq(pairs: list[TextPair], options: RadCliQOptions | None) -> Computed:
     """RadCliQ of the pairs, as far as the options allow."""
     if options is None:
-        return Computed({}, {}, "not asked for; --radcliq computes it")
+        return Computed({}, {}, "not requested; --radcliq computes it")
     result = _score(pairs, options)
     if not result.is_computed:
         return Computed({}, {}, result.status.removeprefix("not computed: "))
@@ -101,5 +101,5 @@ def _components(weights: Path | None, download: bool, features: Path | None) -> 
 
 
 def feature_folder() -> Path:
-    """Where the features of references are kept from one run to the next; it may be deleted at any time."""
+    """The folder that caches the features of references between runs; it may be deleted at any time."""
     return cache_folder() / "radcliq"

@@ -1,6 +1,6 @@
 """The training reward of a reply: for the letter and for the process, computed only from the expert's references.
 
-Those texts alone decide what is compared: a reply cannot avoid a comparison by leaving out a step, writing in another
+Those texts alone decide what is compared: a reply cannot avoid a comparison by omitting a step, writing in another
 language or stating nothing.
 """
 
@@ -20,7 +20,7 @@ PROCESS_WEIGHT = 0.2
 
 
 class RewardKey(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reply is compared with, as plain data that can accompany a training example."""
+    """The reference of a reward, as plain data that can accompany a training example."""
 
     task: RewardTask
     answer: str
@@ -43,7 +43,7 @@ class Reward(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def reward_key(case: Case, task: RewardTask) -> RewardKey:
-    """What replies to this case are compared with."""
+    """The reward key of a case, with which replies are compared."""
     return RewardKey(
         task=task,
         answer=case.reference.answer,
@@ -60,7 +60,7 @@ def reward(case: Case, reply: str, *, task: RewardTask | None = None, process_we
 
 
 def reward_by_key(key: RewardKey, reply: str, *, process_weight: float = PROCESS_WEIGHT) -> Reward:
-    """Reward a reply: one part for the right letter, the rest for findings that agree with the expert's."""
+    """Reward a reply: one part for the right letter, the rest for agreement with the expert's findings."""
     read = _read_twi(key, reply) if key.task == "twi" else _read_answer(key, reply)
     if isinstance(read, Unparsed):
         return Reward(total=0.0, letter=0.0, process=None, state="unparsed", detail=read.reason)
@@ -92,7 +92,7 @@ def _read_twi(key: RewardKey, reply: str) -> _Read | Unparsed:
 
 
 def _agreement(pairs: Sequence[tuple[str, str]]) -> float | None:
-    """The mean finding F1 over the expert's texts that state anything; None where none does."""
+    """The mean finding F1 over the expert's texts that state anything; None if none does."""
     values = [
         compare_findings(expert, said).f1 or 0.0 for expert, said in pairs if compare_findings(expert, expert).reference
     ]

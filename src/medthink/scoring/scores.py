@@ -1,4 +1,4 @@
-"""`scores.json`: every score of a run with its uncertainty, its counts and what made it."""
+"""`scores.json`: every score of a run with its uncertainty, counts and provenance."""
 
 from collections import Counter
 from typing import Any
@@ -27,7 +27,7 @@ class PartialRun(msgspec.Struct, frozen=True):
 
 
 class ScoredSource(msgspec.Struct, frozen=True, kw_only=True):
-    """Which predictions were scored: everything that must be equal, or stated, when two scores are compared."""
+    """The origin of scored predictions: everything that must be equal, or stated, when two scores are compared."""
 
     name: str
     model: str
@@ -44,7 +44,7 @@ class ScoredSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MetricScore(msgspec.Struct, frozen=True, kw_only=True):
-    """One metric's mean with its interval; `not_computed` says why there is none."""
+    """One metric's mean with its interval; `not_computed` is the reason if there is none."""
 
     metric: str
     version: str
@@ -79,7 +79,7 @@ class TextScores(msgspec.Struct, frozen=True, kw_only=True):
     A text that is missing or empty has no score, but is counted here. Means are taken image → case → benchmark.
     `by_group` has the same by modality (step 1) or by section (discussion, where the reference has headings;
     `group_states` then counts the sections by state). `case_values` has every metric's mean for each case, for figures
-    and for case-by-case comparisons. `radcliq` says what RadCliQ was computed with, if it was.
+    and for case-by-case comparisons. `radcliq` has the provenance of RadCliQ, if it was computed.
     """
 
     step: str
@@ -167,7 +167,7 @@ def _round(value: Any) -> Any:
 
 
 def rate_text(measured: Measured | None) -> str:
-    """`57.2 % (53.6–60.8)`, or a dash and the value where there is no interval."""
+    """`57.2 % (53.6–60.8)`, or a dash and the value if there is no interval."""
     if measured is None:
         return "–"
     if isinstance(measured, Estimate):

@@ -1,4 +1,4 @@
-"""Runs watched case by case: what is known, after how many cases, and what stopping there saves.
+"""Sequential comparison: runs are compared case by case, and may stop as soon as the result is known.
 
 Cases are taken in a random order fixed by the benchmark's fingerprint, so it cannot be chosen. Only the unbroken prefix
 of that order counts: answers that arrive early because they are easy must wait for those before them. A case that
@@ -24,11 +24,11 @@ Watch = RateSequence | MeanSequence | SignSequence
 
 
 class SequentialStatement(msgspec.Struct, frozen=True, kw_only=True):
-    """What watching a run, or two, has shown so far.
+    """The result of monitoring a run, or two, so far.
 
-    `claim`: *these* `n_cases` (what the finished run would show), or *such* cases. `seen` cases count, the unbroken
+    `claim`: *these* `n_cases` (the result of the finished run), or *such* cases. `seen` cases count, the unbroken
     prefix of the order; `known_after` of them were enough (None: not known yet). `low` and `high` hold at every case
-    with 95 %, over all pairs watched; both are None for the claim about such cases of a pair, which has only a verdict.
+    with 95 %, over all pairs watched; both are None for a claim about *such* cases of a pair, which has only a verdict.
     They bound a difference of two runs (`is_difference`) or an accuracy. Of a stopped run, `saved_cases` were not
     asked; of finished ones, they would not have been needed.
     """
@@ -52,7 +52,7 @@ def sequential_order(cases: Iterable[int], text_fingerprint: str) -> list[int]:
 
 
 class StopWhenKnown:
-    """Stops a run when its accuracy is known to `half_width`, or when it is known whether it beats a rival.
+    """Stops a run when its accuracy is known to `half_width`, or when it is known to be better or worse than another.
 
     It is passed to the run as its stopping rule; see `medthink.runs.engine.StoppingRule`.
     """
@@ -74,7 +74,9 @@ class StopWhenKnown:
         if rival is not None and not rival.keys() >= cases.keys():
             raise UsageError("the other run lacks cases of this one", remedy="compare with a run on the same cases")
         if claim == "such" and samples > 1 and rival is None:
-            raise UsageError("with several samples only these cases can be watched", remedy="leave out --population")
+            raise UsageError(
+                "with several samples, only the claim about these cases is available", remedy="leave out --population"
+            )
         self._cases, self._samples, self._claim = cases, samples, claim
         self._half_width, self._rival = half_width, rival
         self._order = sequential_order(cases, text_fingerprint)
@@ -84,11 +86,11 @@ class StopWhenKnown:
 
     @property
     def is_known(self) -> bool:
-        """Whether what was asked for is known."""
+        """Whether the goal is reached."""
         return self.known_after is not None
 
     def arrange(self, cases: Iterable[Case]) -> list[Case]:
-        """The cases in the order in which they are watched."""
+        """The cases in the order in which they count."""
         place = {case: k for k, case in enumerate(self._order)}
         return sorted(cases, key=lambda case: place[case.id])
 
@@ -103,7 +105,7 @@ class StopWhenKnown:
             self._take(case)
 
     def statement(self, name: str, cost_per_case_usd: float | None) -> SequentialStatement:
-        """What is known now."""
+        """The current statement."""
         about = f"accuracy of {name}" if self._rival is None else f"{name} against the other run"
         said = _statement(
             about, self._watch, len(self._order), self._claim, self.known_after, cost_per_case_usd,
@@ -139,12 +141,12 @@ class StopWhenKnown:
 
 
 def compare_sequentially(materials: Sequence[ScoringInput]) -> list[SequentialStatement]:
-    """Every pair of runs (one run: its accuracy), finished or not, watched in the same order, under both claims."""
+    """Compare every pair of runs (for one run: its accuracy), finished or not, in the same order, under both claims."""
     rights = [case_rights(material) for material in materials]
     order = sequential_order(materials[0].due, materials[0].text_fingerprint)
     for material in materials[1:]:
         if material.due != materials[0].due or (material.text_fingerprint != materials[0].text_fingerprint):
-            raise UsageError(f"{material.name} does not cover the same cases", remedy="watch runs on the same cases")
+            raise UsageError(f"{material.name} does not cover the same cases", remedy="compare runs on the same cases")
     if len(materials) == 1:
         return [_watch_one(materials[0], rights[0], order)]
     pairs = list(combinations(range(len(materials)), 2))
@@ -176,7 +178,7 @@ def case_rights(material: ScoringInput) -> dict[int, float]:
 
 
 def cost_per_case(material: ScoringInput) -> float | None:
-    """What a case cost on average, or None where a price is not known."""
+    """The mean cost of a case, or None if a price is unknown."""
     costs = [one.cost_usd for one in material.predictions]
     known = [cost for cost in costs if cost is not None]
     cases = len({one.case for one in material.predictions})
@@ -223,7 +225,7 @@ def _pair_verdict(watch: Watch) -> str:
 
 
 def _rate_verdict(watch: Watch, known_after: int | None) -> str:
-    return "as narrow as asked for" if known_after is not None else f"known so far from {watch.seen} cases"
+    return "as narrow as requested" if known_after is not None else f"known so far from {watch.seen} cases"
 
 
 def _statement(

@@ -1,6 +1,6 @@
 """Predictions made elsewhere, in the card's submission format: read line by line, every problem named.
 
-A line names its case by `title` (or `case`) and carries `prediction`, and where wanted `prediction_rationale`,
+A line names its case by `title` (or `case`) and has `prediction`, and optionally `prediction_rationale`,
 `prediction_twi` and `sample`. All released columns may be present; the withheld ones among them are never read. The
 columns that a model may see are compared with ours, because a file about other options or another history is about
 another version of the benchmark.
@@ -32,7 +32,7 @@ SCORABLE: frozenset[ProblemCode] = frozenset({"letter", "images", "missing"})
 
 
 class SubmissionProblem(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that is wrong with a submission; `line` is None when it concerns the whole file."""
+    """One problem of a submission; `line` is None if it concerns the whole file."""
 
     code: ProblemCode
     line: int | None
@@ -115,11 +115,11 @@ class _Reader:
         return len(self._problems)
 
     def tell(self, code: ProblemCode, line: int | None, field: str, message: str, remedy: str) -> None:
-        """Note a problem."""
+        """Record a problem."""
         self._problems.append(SubmissionProblem(code=code, line=line, field=field, message=message, remedy=remedy))
 
     def take(self, number: int, row: Any) -> None:
-        """Read one line, noting everything that is wrong with it."""
+        """Read one line, recording all of its problems."""
         if not isinstance(row, dict):
             self.tell("line", number, "", "a line must be an object", "write one JSON object per line")
             return
@@ -208,14 +208,14 @@ class _Reader:
         if letter in case.question.options:
             return letter, ""
         said = f"{_shown(value)} is not one of {letters}"
-        self.tell("letter", number, "prediction", said, "give one letter, or null where the model gave no answer")
+        self.tell("letter", number, "prediction", said, "give one letter, or null if the model gave no answer")
         return None, said
 
     def _rationale(self, number: int, row: dict[str, Any]) -> str | None:
         value = row.get("prediction_rationale")
         if value is None or isinstance(value, str):
             return value
-        self.tell("text", number, "prediction_rationale", f"{_shown(value)} is not a text", "give a text, or null")
+        self.tell("text", number, "prediction_rationale", f"{_shown(value)} is not a string", "give a string, or null")
         return None
 
     def _steps(self, number: int, row: dict[str, Any], case: Case) -> TwiSteps | None:
@@ -226,7 +226,9 @@ class _Reader:
             steps = msgspec.convert(row[field], TwiSteps)
         except msgspec.ValidationError as error:
             said = f"not the three steps: {error}"
-            self.tell("steps", number, field, said, "step1_per_image_findings is a list of texts, 2 and 3 are texts")
+            self.tell(
+                "steps", number, field, said, "step1_per_image_findings is a list of strings, 2 and 3 are strings"
+            )
             return None
         written, images = len(steps.step1_per_image_findings or ()), len(case.question.images)
         if steps.step1_per_image_findings is not None and written != images:
@@ -265,7 +267,7 @@ def _slots(case: Case) -> tuple[int, ...]:
 
 
 def _case_number(value: Any) -> int | None:
-    """The one number that a line names its case by; with two numbers ("12.0", "12 (2)") none is guessed."""
+    """The one number that a line names its case by; if it has two ("12.0", "12 (2)"), it is refused."""
     if type(value) is int:
         return value
     # Longer ones are not case numbers, and Python refuses to parse the longest.

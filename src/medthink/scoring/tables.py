@@ -1,4 +1,4 @@
-"""The tables of scores, as plain cells: the terminal and the notebook show the same."""
+"""Tables of scores, as plain cells, shown in the terminal and in notebooks alike."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -48,7 +48,7 @@ def steps_table(scored: Sequence[Scores]) -> Table:
 
 
 def step_table(step: TextScores) -> Table:
-    """Every metric of one written step; no rows where no text could be scored."""
+    """Every metric of one written step; no rows if no text could be scored."""
     states = ", ".join(f"{count} {state}" for state, count in step.states.items()) or "no images shown"
     rows = [(metric.metric, _arrow(metric), _mean(metric)) for metric in step.metrics] if step.states.get("ok") else []
     return Table(("metric", "", "mean over cases (95 %)"), tuple(rows), title=f"{step.step} ({states})")
@@ -92,7 +92,7 @@ def pairs_table(comparison: Comparison) -> Table:
 
 
 def ranking_table(comparison: Comparison) -> Table:
-    """The rank of every run as a range; no rows where there is no ranking."""
+    """The rank of every run as a range; no rows if there is no ranking."""
     ranked = comparison.ranking.runs if comparison.ranking else ()
     has_letters = len(ranked) <= MOST_LETTERED
     rows = [
@@ -111,17 +111,17 @@ def ranking_table(comparison: Comparison) -> Table:
 
 
 def ranking_note(comparison: Comparison) -> str:
-    """What leaders, letters and tiers mean, in the order of the table's columns."""
+    """An explanation of leaders, letters and tiers, in the order of the table's columns."""
     lettered = "Runs that share a letter are not distinguishable. " if len(comparison.runs) <= MOST_LETTERED else ""
     return (
         "Leaders: no run is shown to be better; the best run is among them with 95 % confidence. "
-        f"{lettered}Every run of a tier is better than all of the next; within a tier nothing is claimed. "
-        "Not distinguishable means that these cases do not show which is better, not that the runs are equal."
+        f"{lettered}Every run of a tier is better than all of the next; within a tier no claim is made. Not "
+        "distinguishable means that these cases do not show which is better, not that the runs are equal."
     )
 
 
 def with_short_names(comparison: Comparison) -> Comparison:
-    """The comparison with each run by the last part of its path, where that is unique."""
+    """The comparison with each run named by the last part of its path, if that is unique."""
     names = short_names(comparison.runs)
     pairs = tuple(replace(pair, a=names[pair.a], b=names[pair.b]) for pair in comparison.pairs)
     partial = {names[run]: how_far for run, how_far in comparison.partial.items()}
@@ -129,7 +129,7 @@ def with_short_names(comparison: Comparison) -> Comparison:
 
 
 def partial_note(comparison: Comparison) -> str:
-    """Which runs are unfinished; "" if none is."""
+    """A note on unfinished runs; "" if there are none."""
     if not comparison.partial:
         return ""
     far = "; ".join(f"{run} has {how_far}" for run, how_far in comparison.partial.items())

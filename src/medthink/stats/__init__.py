@@ -1,7 +1,8 @@
 """Intervals, paired tests, ranks, agreement and calibration: arrays in, small named results out.
 
-Chance comes in as a `numpy.random.Generator`; the same rows in any order with the same seed give the same
-result. What cannot be computed is `Undefined` with its reason, never NaN. scipy is loaded on first use.
+Randomness comes only from the `numpy.random.Generator` that is passed in; the same rows in any order with the same seed
+give the same result. A value that cannot be computed is `Undefined` with its reason, never NaN. scipy is loaded on
+first use.
 """
 
 from medthink.stats.bootstrap import bootstrap_mean

@@ -1,7 +1,7 @@
-"""The bootstrap over clusters: draw whole clusters with replacement, and look at the spread of the statistic.
+"""The bootstrap over clusters: whole clusters are drawn with replacement, and the statistic is computed for each draw.
 
 Anything that depends on sums over rows is resampled as (draw counts) × (cluster totals), one matrix product
-for all resamples. `resample_totals` is that product, on which the rest of the room builds.
+for all resamples. `resample_totals` is that product, on which the rest of the package builds.
 """
 
 from collections.abc import Callable, Iterator
@@ -87,7 +87,7 @@ class ClusterReplicates:
         )
 
     def measure(self, batch: Callable[[Floats], Floats], undefined: str) -> Measured:
-        """The statistic of all rows with its interval, or why there is none.
+        """The statistic of all rows with its interval, or the reason why it is undefined.
 
         `batch` maps sums (…, features) to values (…), NaN where undefined; `undefined` says what that means.
         """

@@ -1,4 +1,4 @@
-"""Whether stated confidences match how often answers are right."""
+"""Calibration: how well stated confidences match the share of right answers."""
 
 import msgspec
 import numpy as np
@@ -45,8 +45,8 @@ def expected_calibration_error(confidences: npt.ArrayLike, correct: npt.ArrayLik
     """Mean over rows of |accuracy − mean confidence| of their bin, in [0, 1]; None without rows.
 
     Bins of equal width, closed above, zero in the first (Naeini, Cooper and Hauskrecht 2015; Guo et al. 2017).
-    Being a sum of absolute values it is biased upwards, the more so for few rows and many bins: read it
-    beside `CalibrationError.if_calibrated`. Rivals: bins of equal count, the L2 form, the maximum over bins.
+    Being a sum of absolute values it is biased upwards, more so for few rows and many bins: read it together with
+    `CalibrationError.if_calibrated`. Rivals: bins of equal count, the L2 form, the maximum over bins.
     """
     stated, hits = _checked(confidences, correct)
     if not len(stated):
@@ -68,9 +68,9 @@ def calibration(
 ) -> Calibration:
     """Calibration of stated confidences in [0, 1] against outcomes 0/1.
 
-    The calibration error has no honest bootstrap interval (resampling adds its bias once more), so it is
-    set against its distribution under perfect calibration (consistency resampling, Bröcker and Smith 2007).
-    Rows of one cluster share one draw there: the strongest dependence, hence conservative.
+    The calibration error has no valid bootstrap interval (resampling adds its bias again), so it is compared with its
+    distribution under perfect calibration (consistency resampling, Bröcker and Smith 2007). Rows of one cluster share
+    one draw there: the strongest dependence, hence conservative.
     """
     check_level(level)
     stated, hits = _checked(confidences, correct)

@@ -1,9 +1,10 @@
-"""Watching a run case by case, and stopping once the result is clear: intervals that are valid at every look.
+"""Confidence sequences: a run is monitored case by case and may stop early; the intervals are valid at every look.
 
-An interval made for one look is wrong when one looks repeatedly. The sequences here hold at all looks together,
-with probability 1 − α, provided that cases come in a *random order* and none is skipped. Two claims are kept apart:
+An interval meant for a single look is not valid if it is looked at repeatedly. The sequences here are valid at all
+looks together, with probability 1 − α, provided that cases come in a *random order* and none is skipped. Two claims are
+kept apart:
 
-- *these* N cases: what the finished run would show; sampling without replacement, so the sequence closes at N;
+- *these* N cases: the result of the finished run; sampling without replacement, so the sequence closes at N;
 - *such* cases: the population that the cases were drawn from.
 """
 
@@ -34,7 +35,7 @@ class RateSequence:
         self._rates: Floats = np.linspace(0, 1, n + 1) if claim == "these" else np.linspace(0, 1, 2001)[1:-1]
 
     def see(self, is_right: bool) -> None:
-        """Take in the next case of the random order."""
+        """Add the next case of the random order."""
         self.seen += 1
         self.right += is_right
         if self.seen > self._n and self._claim == "these":
@@ -82,7 +83,7 @@ class MeanSequence:
         return self._bounds[0] < 0
 
     def see(self, value: float) -> None:
-        """Take in the next case of the random order."""
+        """Add the next case of the random order."""
         if self.seen >= self._n:
             raise ValueError(f"more than the {self._n} cases that the sequence was made for")
         least, most = self._bounds
@@ -127,7 +128,7 @@ class SignSequence:
         self.verdict = 0
 
     def see(self, difference: float) -> None:
-        """Take in the next case: positive where the first run is ahead."""
+        """Add the next case: positive if the first run is ahead."""
         self.seen += 1
         self.won += difference > 0
         self.lost += difference < 0

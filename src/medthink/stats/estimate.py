@@ -1,4 +1,4 @@
-"""What every function of this room returns: a value with its interval, or a reason why there is none."""
+"""The result type of every function of this package: a value with its interval, or the reason why there is none."""
 
 from typing import NamedTuple
 
@@ -63,12 +63,12 @@ def check_level(level: float) -> None:
 
 
 def value_of(measured: Measured | None) -> float | None:
-    """The value alone, where there is one."""
+    """The value alone, if there is one."""
     return measured.value if measured is not None else None
 
 
 def ends_of(measured: Measured | None) -> tuple[float, float] | None:
-    """The ends of the interval, where there is one."""
+    """The ends of the interval, if there is one."""
     return (measured.low, measured.high) if isinstance(measured, Estimate) else None
 
 
@@ -78,7 +78,7 @@ def rank_range(rank: int, worst: int) -> str:
 
 
 def rate_cell(measured: Measured) -> str:
-    """`57.2 % (53.6–60.8)`; why there is no interval would make a column too wide."""
+    """`57.2 % (53.6–60.8)`; the reason for a missing interval is omitted, as it would make a column too wide."""
     if isinstance(measured, Estimate):
         return as_rate(measured.value, measured.low, measured.high)
     return "–" if measured.value is None else f"{as_percent(measured.value)} (no interval)"

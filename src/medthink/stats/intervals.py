@@ -137,8 +137,8 @@ def rate_interval(hits: npt.ArrayLike, *, clusters: npt.ArrayLike | None = None,
 
     With clusters the number of trials is replaced by p(1 − p)/se², se being the clustered standard error,
     never more than the rows, and z by Student's t on G − 1 degrees of freedom (in the manner of Korn and
-    Graubard 1998). If every row is alike the clustered error is zero and says nothing; then each cluster
-    counts as one trial, the most conservative choice. Unlike the bootstrap it stays honest at 0 % and 100 %.
+    Graubard 1998). If every row is alike the clustered error is zero and meaningless; then each cluster
+    counts as one trial, the most conservative choice. Unlike the bootstrap it is valid at 0 % and 100 %.
     """
     rows = as_hits(hits)
     totals = cluster_totals(rows[:, None], clusters)
@@ -224,9 +224,9 @@ def mean_interval(values: npt.ArrayLike, *, clusters: npt.ArrayLike | None = Non
 
 
 def finite_upper_bound(found: int, *, sample: int, whole: int, alpha: float) -> float:
-    """The largest share of a population that can have a mark, given that `found` of `sample` random members have it.
+    """The largest share of a population that can have a property, if `found` of `sample` random members have it.
 
-    The largest number of marked members M with P(X ≤ found) ≥ α, X being hypergeometric, as a share of the population:
+    The largest number of such members M with P(X ≤ found) ≥ α, X being hypergeometric, as a share of the population:
     an exact upper limit at confidence 1 − α, whatever the share. Equal to found/sample when the sample is the
     population. Rival: Clopper–Pearson, which is the same for an infinite population and wider here.
     """

@@ -1,4 +1,4 @@
-"""Cases over many runs: how hard each is, how well it separates runs, and which keys are worth a second look."""
+"""Item analysis over many runs: how hard each case is, how well it separates runs, and which keys may be wrong."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ class ItemTable(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SuspectKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A case where the best models agree on an answer that the key calls wrong: worth a reader's look."""
+    """A case where the best models agree on an answer that the key calls wrong; a reader should check it."""
 
     case: int
     key: str

@@ -1,7 +1,7 @@
 """Tests of whether a model has memorised arbitrary facts about published cases: option order and case number.
 
-What was drawn at random cannot be worked out, only remembered. So chance alone sets the error rate of these tests,
-whatever a model knows about the subject.
+What was drawn at random cannot be inferred, only remembered. The error rate of these tests therefore depends on chance
+alone, whatever a model knows about the subject.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ LEAST_P = 1 / (_SHUFFLES + 1)
 
 
 class MemorisationTest(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found on `n` cases, what is expected without memory, and the one-sided p-value.
+    """The value found on `n` cases, the value expected without memory, and the one-sided p-value.
 
     `detectable` is the share of cases (for an order of answers: the difference) whose memory would be seen with 80 %
     power at the level asked; None where none would.
@@ -40,10 +40,11 @@ class MemorisationTest(msgspec.Struct, frozen=True, kw_only=True):
 def places_recalled(
     named: Sequence[Sequence[int]], actual: Sequence[Sequence[int]], *, alpha: float
 ) -> MemorisationTest:
-    """Whether things were put back in their places: for each case the places named, and the actual ones.
+    """Whether things were restored to their positions: for each case the positions named, and the actual ones.
 
-    The places within a case were drawn at random, so every arrangement of its actual places was equally likely.
-    The chance of at least as many hits in total is computed exactly. Found and expected are shares of things put right.
+    The positions within a case were drawn at random, so every arrangement was equally likely.
+    The chance of at least as many hits in total is computed exactly. Found and expected are shares of things at the
+    right position.
     """
     chances = [_hits_by_lot(tuple(guess), tuple(place)) for guess, place in zip(named, actual, strict=True)]
     hits = sum(g == a for guess, place in zip(named, actual, strict=True) for g, a in zip(guess, place, strict=True))
@@ -129,10 +130,10 @@ def order_gained(
 ) -> MemorisationTest | None:
     """Whether answers are better in the published order than in another, apart from any letter bias.
 
-    `letters` are those under which the right option stood, case by case. The other order is weighted as if the right
-    option stood under each letter as often as in the published one: a model that prefers A would gain from many right
-    A's without any memory. Paired t test over cases, one-sided. Found is the accuracy, expected the weighted one. None
-    where a letter never occurs in the other order.
+    `letters` are those of the right option, case by case. The other order is weighted as if the right option had each
+    letter as often as in the published one: a model that prefers A would gain from many right A's without any memory.
+    Paired t test over cases, one-sided. Found is the accuracy, expected the weighted one. None where a letter never
+    occurs in the other order.
     """
     ours, theirs = as_floats(right, name="right"), as_floats(right_reordered, name="right_reordered")
     if len(ours) < 2 or not set(letters) <= set(letters_reordered):

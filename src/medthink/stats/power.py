@@ -1,4 +1,4 @@
-"""What a paired comparison of two rates can detect, before or after it is made: the exact power of its test."""
+"""Power of a paired comparison of two rates, before or after it is made: exact for the test actually performed."""
 
 from functools import lru_cache
 from math import ceil, sqrt
@@ -80,7 +80,8 @@ def needed_cases(
     """The number of cases from which a difference of two rates is found with at least the given power.
 
     Power grows with n in a saw-tooth, as counts are whole: the n here is the first after the last that falls short.
-    The search starts from Connor's (1987) formula for the χ² test, which asks for a few per cent too few.
+    The search starts from Connor's (1987) formula for the χ² test, which gives a number that is a few per cent too
+    small.
     """
     _check(discordance, power, alpha)
     size = abs(difference)
@@ -99,9 +100,9 @@ def needed_cases(
 
 
 def detectable_rate(*, n: int, chance: float, alpha: float, power: float = 0.8) -> float | None:
-    """The smallest true rate above `chance` that a one-sided exact binomial test of `n` rows finds with this power.
+    """The smallest true rate above `chance` that a one-sided exact binomial test of `n` rows detects with this power.
 
-    None where not even a rate of 1 would be found.
+    None if not even a rate of 1 would be detected.
     """
     from scipy.stats import binom
 

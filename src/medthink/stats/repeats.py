@@ -1,4 +1,4 @@
-"""Several samples per case: how much of the uncertainty comes from cases, and how much from the model's randomness."""
+"""Repeated samples per case: how much uncertainty comes from the cases, and how much from the model's randomness."""
 
 import msgspec
 import numpy as np
@@ -14,7 +14,7 @@ class Repeats(msgspec.Struct, frozen=True, kw_only=True):
     `within_variance` is that of samples of one case, `between_variance` that of the cases' true means.
     `error_total` is the standard error when other cases might have been drawn; `error_sampling` the part
     that asking again on the same cases would change; `rerun_sd` the spread of the mean of whole runs with
-    one sample per case. None where the data cannot show it.
+    one sample per case. None if the data do not determine it.
     """
 
     mean: Measured
@@ -28,7 +28,7 @@ class Repeats(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def repeated_mean(values: npt.ArrayLike, *, cases: npt.ArrayLike, level: float = 0.95) -> Repeats:
-    """Mean of case means over repeated samples, with the error bars that repetition needs.
+    """Mean of case means over repeated samples, with standard errors that account for the repetition.
 
     Cases weigh equally however many samples each has. The variance of case means s² already holds both
     parts, σ²_between + σ²_within·mean(1/k), so s/√G is the whole standard error; treating all G·k rows as

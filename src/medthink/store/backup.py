@@ -37,7 +37,7 @@ def write_backup(store: Store, path: Path) -> dict[str, int]:
             counts[f"{table.name}"] = len(lines)
         archive.writestr(_HEAD, encode_json({"format": _FORMAT, "rows": counts}))
     if not any(counts.values()):
-        raise Declined("the store holds nothing", remedy="is this the right one? name it with --store")
+        raise Declined("the store is empty", remedy="check that this is the right store, or name another with --store")
     write_atomic(path, [stream.getvalue()])
     return counts
 

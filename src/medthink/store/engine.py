@@ -1,7 +1,7 @@
 """The store: one database, SQLite by default and PostgreSQL by URL, opened at its newest tables.
 
-A reader sees a consistent snapshot; a writer is exclusive from its first statement on SQLite and locks the rows it
-counts on PostgreSQL, so that quotas hold however many write at once.
+A reader sees a consistent snapshot. A writer is exclusive from its first statement on SQLite, and on PostgreSQL it
+locks the rows it counts; quotas therefore hold however many write at once.
 """
 
 import threading
@@ -30,7 +30,7 @@ _MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 class Store:
-    """An open store; with `must_exist`, one that is not there is refused instead of made."""
+    """An open store; with `must_exist`, a missing one is an error instead of being made."""
 
     def __init__(self, url: str, *, must_exist: bool = False) -> None:
         self.url = url
@@ -95,7 +95,7 @@ class Store:
 
 
 def _shown_place(url: sa.URL) -> str:
-    """A file as seen from here, an address without its password."""
+    """The store's path relative to here, or its address without the password."""
     if url.drivername != "sqlite":
         return url.render_as_string(hide_password=True)
     file, here = Path(url.database or ""), Path.cwd()
@@ -103,7 +103,7 @@ def _shown_place(url: sa.URL) -> str:
 
 
 def store_url(place: str | Path) -> str:
-    """A URL as it is, or the path of a SQLite file as one."""
+    """The URL of a store; the path of a SQLite file becomes one."""
     text = str(place)
     return text if "://" in text else f"sqlite:///{Path(text).absolute()}"
 
@@ -123,7 +123,7 @@ def _make_engine(url: str) -> Engine:
         )
     except (ArgumentError, NoSuchModuleError, ModuleNotFoundError) as error:
         raise UsageError(
-            f"not a store address: {error}",
+            f"not the address of a store: {error}",
             remedy="name a file, or postgresql://USER@HOST/NAME with pip install 'medthink[web]'",
         ) from None
     event.listen(engine, "handle_error", _refuse_values)
@@ -134,7 +134,7 @@ def _make_engine(url: str) -> Engine:
 
 
 def _refuse_values(context: ExceptionContext) -> None:
-    """Tell whoever gave a value that no database can hold, such as a text with a NUL character in PostgreSQL."""
+    """Raise UsageError for a value that the database cannot store, such as text with a NUL character in PostgreSQL."""
     if isinstance(context.sqlalchemy_exception, UnstorableValue):
         raise DataError(
             "a text or number cannot be stored", remedy="remove control characters and numbers beyond 64 bits"
@@ -165,7 +165,7 @@ def record_event(
 
 
 def insert_if_missing(connection: Connection, table: sa.Table, values: dict[str, Any]) -> Any:
-    """An insert that leaves an existing row unchanged."""
+    """An insert statement that leaves an existing row unchanged."""
     from sqlalchemy.dialects import postgresql, sqlite
 
     dialect = sqlite if connection.dialect.name == "sqlite" else postgresql

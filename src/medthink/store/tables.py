@@ -1,6 +1,6 @@
 """The tables of the board's store, the same on SQLite and PostgreSQL.
 
-Times are UTC texts (`2026-01-31T12:00:00Z`), which sort as they are. Nothing is ever deleted: what is withdrawn keeps
+Times are UTC strings (`2026-01-31T12:00:00Z`), which sort by time. Nothing is ever deleted: what is withdrawn keeps
 its row, and `events` only grows. The tables in `PASSING` hold short-lived data (minutes or days) and are not backed up.
 """
 

@@ -1,4 +1,4 @@
 """Pages in a browser: `medthink view`, `medthink serve` and the static site.
 
-`pages` makes plain structs, templates show them, and routes or static files deliver them.
+Page modules make plain structs, templates render them, and routes or static files deliver them.
 """

@@ -46,7 +46,7 @@ def open_app(
     runs: Sequence[Path] = (),
     review: Path | None = None,
 ) -> ServeApp:
-    """Open what is served: a store, and optionally a benchmark, runs to read and a sheet to review."""
+    """Open a store, and optionally a benchmark, runs to read and a sheet to review."""
     library = BenchmarkCache()
     opened = library.open(data, split) if data else None
     entry = ensure_benchmark(store, data, split, opened.text_fingerprint) if data and opened else None

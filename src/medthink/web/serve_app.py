@@ -1,4 +1,4 @@
-"""What handlers are given: a store with its settings and board, and the benchmark and files that are served with it."""
+"""The state of a served board: a store with its settings and board, and the benchmark and files served with it."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +19,7 @@ from medthink.web.cases.answers import HumanAnswers, Reveals
 class ServeApp:
     """Everything that is served: a store, and optionally a benchmark, runs to read and a sheet to review.
 
-    `entry` is the benchmark's entry in the store; `reveals` has its cases, and what each reader may see of them.
+    `entry` is the benchmark's entry in the store; `reveals` has its cases, and the part that each reader may see.
     """
 
     store: Store
@@ -40,7 +40,7 @@ class ServeApp:
 
     @property
     def revealed(self) -> Reveals:
-        """What each reader may see, for the same features."""
+        """The revealed cases of each reader, for the same features."""
         assert self.reveals is not None
         return self.reveals
 
@@ -51,7 +51,7 @@ class ServeApp:
 
     @property
     def answers(self) -> HumanAnswers:
-        """What readers answered in the case explorer."""
+        """The readers' answers in the case explorer."""
         return HumanAnswers(self.store)
 
     @property

@@ -27,9 +27,9 @@ Unfinished = Literal["unparsed", "refused", "truncated", "failed"]
 
 
 class Prompt(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing to ask.
+    """One prompt.
 
-    `system`, `parts` and `schema` are what a model is sent. `kind`, `question`, `image`, `findings` and `summary` hold
+    `system`, `parts` and `schema` are sent to a model. `kind`, `question`, `image`, `findings` and `summary` hold
     the same as structured data: `question` is the question as the condition shows it, `image` the one that a findings
     prompt is about, `findings` and `summary` what earlier steps (or expert cues) said.
     """
@@ -58,13 +58,13 @@ class Unanswered(Exception):
 
 
 class Ask(Protocol):
-    """How a task asks: returns a reply, or raises `Unanswered`."""
+    """The function with which a task asks: returns a reply, or raises `Unanswered`."""
 
     async def __call__(self, prompt: Prompt) -> Reply:
-        """Ask one thing."""
+        """Send one prompt."""
 
     async def each(self, prompts: Iterable[Prompt]) -> list[Reply]:
-        """Ask several things concurrently, replies in the prompts' order; all finish before `Unanswered` is raised."""
+        """Send several prompts concurrently; replies in their order; all finish before `Unanswered` is raised."""
 
 
 State = Literal["ok", "unparsed", "refused", "truncated", "failed"]
@@ -73,7 +73,7 @@ Mode = Literal["strict", "lenient"]
 
 
 class StepText(msgspec.Struct, frozen=True):
-    """What one step's reply says."""
+    """The text of one step's reply."""
 
     text: str
     mode: Mode
@@ -108,6 +108,6 @@ class SingleReplySteps(msgspec.Struct, frozen=True):
 
 
 class Unparsed(msgspec.Struct, frozen=True):
-    """A reply that commits to no single answer, and why."""
+    """A reply without a single answer, and the reason."""
 
     reason: str

@@ -1,7 +1,7 @@
 """The condition a run is made under, as data: what is shown, in which order, and how it is asked.
 
-Two runs may be compared if their conditions differ only in what is under study; so a condition is hashed, stored and
-printed with every number.
+Two runs may be compared if their conditions differ only in what is under study; therefore a condition is hashed, stored
+and printed with every number.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from medthink.models.request import Effort
 
 LARGEST_SEED = 2**63 - 1
 BY_TASK = "task"
-"""The value that leaves the choice to the task; no flag gives it."""
+"""The value that leaves the choice to the task; it has no flag."""
 
 
 class ConditionField(msgspec.Struct, frozen=True):
@@ -52,7 +52,7 @@ class ConditionField(msgspec.Struct, frozen=True):
         return self.option.removeprefix("--").replace("-", "_")
 
     def words(self, value: Any) -> list[str]:
-        """The flag that gives the field this value."""
+        """The flags that set the field to this value."""
         if self.switch:
             yes, _, no = self.switch.partition("/")
             return [yes if value else no]
@@ -91,7 +91,7 @@ def read_field(info: msgspec.structs.FieldInfo) -> ConditionField:
 
 
 def parse_share(text: str) -> float:
-    """Read a share of images: "40%", "40" and "0.4" are the same; a bare 1 is the whole."""
+    """Read a share of images: "40%", "40" and "0.4" are the same; a bare 1 means all."""
     number = text.strip().removesuffix("%").strip()
     try:
         value = float(number)
@@ -126,12 +126,12 @@ def say_option_order(order: str | int) -> str:
 
 
 def named(name: str) -> Callable[[Any], str]:
-    """Says a value after a name."""
+    """Formats a value after a name."""
     return lambda value: f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
 
 
 def either(yes: str, no: str) -> Callable[[Any], str]:
-    """Says one of two things."""
+    """Formats a Boolean as one of two phrases."""
     return lambda value: yes if value else no
 
 
@@ -141,14 +141,14 @@ OptionOrder = Literal["as_is", "seeded"] | int
 # "task": the task's default, its own steps where it writes them and none elsewhere; resolved before anything is asked.
 CueSource = Literal["none", "expert", "self", "task"]
 ConditionKind = Literal["unaided", "expert-cued"]
-# The fields that the words about images are made of.
+# The fields that the text about images is made of.
 _IN_IMAGES = ("image_share", "image_choice", "image_order", "swap_images")
 # Values that say no more than the default does.
 _UNSAID = {"findings": "none", "summary": "none"}
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is shown of each case, and how it is asked.
+    """Which parts of each case are shown, and how it is asked.
 
     `option_order` is "as_is", "seeded", or a number k: every option moves by k letters, the last ones to the front.
     `image_max_side` and `image_max_bytes` allow images to be resized; without them every image is sent unchanged.
@@ -240,7 +240,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def is_unaided(self) -> bool:
-        """Whether nothing withheld is shown."""
+        """Whether no withheld text is shown."""
         return self.kind == "unaided"
 
     def digest(self) -> str:

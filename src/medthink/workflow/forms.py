@@ -1,10 +1,10 @@
-"""Forms that models fill in when they judge or curate: what they are sent, and strict reading of the reply.
+"""Forms that models fill in when they judge or curate: the prompts, and strict reading of the replies.
 
 Untrusted text is passed to a model as data: one line of JSON between two markers with a nonce. Inside the fence every
-character is inert. A line break, a quote, a tag, a bracket, an invisible or direction-turning character stands there
-as a JSON escape, so that no line, role mark or special token can begin in it; decoding the JSON gives the text back
-unchanged. The nonce is made from the data by a digest: whoever wrote the text would have had to know the digest of
-what they were writing. The same data gives the same nonce, so that a call can be found again.
+character is inert. A line break, a quote, a tag, a bracket, an invisible or bidirectional character is written as a
+JSON escape, so that no line, role marker or special token can begin in it; decoding the JSON gives the text back
+unchanged. The nonce is a digest of the data: the author of a text would have to know the digest of the text being
+written. The same data gives the same nonce, so that a call can be found again.
 
 A reply counts only if it is one JSON object of the requested form and names this call. Anything else is a
 `ReplyFault`: the model is asked again, and in the end there is no reply.
@@ -27,7 +27,7 @@ from medthink.workflow.ask import Unparsed
 from medthink.workflow.parsing.replies import drop_thinking, find_object, read_object, strip_code_fence
 
 RULES = "baseline/rules"
-"""Answers by the asker's own rules instead of a model."""
+"""A function that answers by rules instead of a model."""
 
 FaultKind = Literal["not_json", "wrong_form", "wrong_call", "wrong_ids", "contradictory"]
 
@@ -46,10 +46,10 @@ _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 
 
 class FormPrompt(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing to ask a model, and the form of the reply.
+    """One prompt to a model, and the form of the reply.
 
-    `kind` names its file; `call` is the nonce of the fence, which the reply must name; `by_rules` makes what
-    `baseline/rules` replies, without the nonce, where there are rules for it.
+    `kind` names its file; `call` is the nonce of the fence, which the reply must name; `by_rules` makes the reply of
+    `baseline/rules`, without the nonce, if there are rules for it.
     """
 
     kind: str
@@ -66,13 +66,13 @@ class FormPrompt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PromptFiles:
-    """A folder of prompts: `system.md`, and a file for each kind, in which `{{name}}` stands for a value."""
+    """A folder of prompts: `system.md`, and a file for each kind, in which `{{name}}` is a placeholder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def read(self, name: str) -> str:
-        """The words of a file."""
+        """The text of a file."""
         return _read_file(self.folder / f"{name}.md")
 
     def prompt(
@@ -86,7 +86,7 @@ class PromptFiles:
         images: tuple[str | Image, ...] = (),
         by_rules: Callable[[], dict[str, Any]] | None = None,
     ) -> FormPrompt:
-        """The images, the words of the kind, then the fenced data; `schema` makes the form of the reply to a call."""
+        """The images, the text of the kind, then the fenced data; `schema` makes the form of the reply to a call."""
         fenced = fence(data, call=f"{kind} {about}")
         filled = {"call": fenced.nonce, **values}
         told = _PLACE.sub(lambda place: filled[place[1]], self.read(kind))
@@ -113,13 +113,13 @@ class Fenced(NamedTuple):
 
 
 def fence(data: dict[str, Any], *, call: str = "") -> Fenced:
-    """Put the data between marks; `call` sets two fences of the same data apart."""
+    """Put the data between markers; `call` distinguishes two fences of the same data."""
     nonce = digest_value(["fence", call, data])[:32]
     return Fenced(nonce, f"BEGIN DATA {nonce}\n{inert_json(data)}\nEND DATA {nonce}")
 
 
 def inert_json(data: dict[str, Any]) -> str:
-    """The data as one line of JSON whose strings hold nothing but plain visible characters."""
+    """The data as one line of JSON whose strings contain only plain visible characters."""
     text = json.dumps(data, ensure_ascii=False, separators=(", ", ": "), allow_nan=False)
     return _STRING.sub(lambda string: "".join(map(_inert, string[0])), text)
 
@@ -143,14 +143,14 @@ def _is_risky(character: str) -> bool:
 
 
 class ReplyFault(msgspec.Struct, frozen=True):
-    """What is wrong with a reply, in words that repeat nothing the reply said."""
+    """The fault of a reply, in words that repeat nothing from the reply."""
 
     kind: FaultKind
     complaint: str
 
 
 class ReplyForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What every reply holds: the code of its call."""
+    """The base of every reply form: the code of its call."""
 
     call: str
 
@@ -164,17 +164,17 @@ def form_schema(name: str, call: str, **properties: dict[str, Any]) -> Schema:
 
 
 def one_of(words: Sequence[str]) -> dict[str, Any]:
-    """One of these words."""
+    """Schema of one of these words."""
     return {"type": "string", "enum": list(words)}
 
 
 def list_of(items: dict[str, Any]) -> dict[str, Any]:
-    """A list of these."""
+    """Schema of a list of these."""
     return {"type": "array", "items": items}
 
 
 def object_of(**properties: dict[str, Any]) -> dict[str, Any]:
-    """An object with exactly these fields."""
+    """Schema of an object with exactly these fields."""
     return {
         "type": "object",
         "properties": properties,
@@ -184,7 +184,7 @@ def object_of(**properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_form(text: str, form: type[Form], call: str) -> Form | ReplyFault:
-    """The reply as a form of this call, or what is wrong with it."""
+    """The reply as a form of this call, or its fault."""
     value = _find_object(text)
     if value is None:
         return ReplyFault("not_json", "the reply did not contain one JSON object")
@@ -207,12 +207,12 @@ def _find_object(text: str) -> dict[str, Any] | None:
 
 
 def first_fault(faults: Iterable[ReplyFault | None]) -> ReplyFault | None:
-    """The first fault there is."""
+    """The first fault, if any."""
     return next((fault for fault in faults if fault is not None), None)
 
 
 def _in_our_words(message: str) -> str:
-    """The validator's message, unless it repeats what the reply said, which must not be sent back."""
+    """The validator's message, unless it quotes the reply, which must not be sent back."""
     if message.startswith(("Expected ", "Object missing ")):
         return message
     place = message.rfind(" - at `$")

@@ -14,7 +14,7 @@ Part = StepText | Choice | Sections | None
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a task ended; `detail` says why the state is not ok, or which part of an ok reply could not be used.
+    """The outcome of a task; `detail` says why the state is not ok, or which part of an ok reply could not be used.
 
     A field of a subclass that holds a `StepText` is a text of the task's own: it is stored under `texts` by its name.
     """
@@ -97,7 +97,7 @@ class DiscussionOutcome(Outcome, frozen=True, kw_only=True):
 
 
 class RecallReply(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model said where only memory of the published case can tell; None where nothing could be read.
+    """A model's replies to questions that only memory of the published case can answer; None if unreadable.
 
     `hidden` is the letter of the option that was hidden. `option` is what the model wrote in its place with the others
     in the published order, `option_reordered` with the others in another order. `letters` gives the published letter
@@ -125,7 +125,7 @@ AnyOutcome = TypeVar("AnyOutcome", bound=Outcome)
 
 
 def outcome_so_far(outcome: AnyOutcome, stop: Unanswered) -> AnyOutcome:
-    """The outcome as far as it came, with the state of what stopped it."""
+    """The outcome so far, with the state of the failure that stopped it."""
     return msgspec.structs.replace(outcome, state=stop.state, detail=stop.detail)
 
 
@@ -146,7 +146,7 @@ def _stored_choice(choice: Choice | None, shown: Shown) -> dict[str, Any]:
 
 
 class CallCost(NamedTuple):
-    """What one call of a case used."""
+    """The cost and tokens of one call of a case."""
 
     call_id: int
     usage: Usage | None
@@ -155,7 +155,7 @@ class CallCost(NamedTuple):
 
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model said about a case, its final state, and what it used.
+    """A model's answer to a case, its final state, and its usage.
 
     `prediction` is the letter in the benchmark's own file, whatever order the options were shown in;
     `letter_shown` is the one the model named. `texts` are a task's own, by name; it stands only where a task has some.
@@ -187,7 +187,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_prediction(case: Case, sample: int, shown: Shown, outcome: Outcome, spent: list[CallCost]) -> Prediction:
-    """Combine a task's outcome with what its calls used."""
+    """Combine a task's outcome with the usage of its calls."""
     # Two steps that asked the same thing share a call.
     spent = sorted({one.call_id: one for one in spent}.values())
     usages = [one.usage for one in spent]

@@ -1,7 +1,7 @@
-"""Prompts: a question and cues in, what to send out; no clock, no chance, no network.
+"""Prompts: question and cues in, messages out; no clock, no randomness, no network.
 
-All words come from the files of a prompt set. A file such as `answer.md` is made of paragraphs; a paragraph that is
-just `{{name}}` stands for a block, and is dropped if there is nothing to show. The digest of the files that a kind of
+All text comes from the files of a prompt set. A file such as `answer.md` is made of paragraphs; a paragraph that is
+just `{{name}}` is replaced by a block, or dropped if there is nothing to show. The digest of the files that a kind of
 prompt is made from is its version.
 """
 
@@ -26,17 +26,17 @@ _TEXTS = {"type": "array", "items": _TEXT}
 
 
 def answer_schema(letters: Iterable[str]) -> Schema:
-    """Reasoning, then a letter; without letters, the name of a diagnosis."""
+    """Schema of reasoning and a letter, or without letters the name of a diagnosis."""
     return _form("answer", explanation=_TEXT, answer=_answer(letters))
 
 
 def findings_schema() -> Schema:
-    """What one image shows."""
+    """Schema of step 1: the findings of one image."""
     return _form("findings", findings=_TEXT)
 
 
 def summary_schema() -> Schema:
-    """What the images show together."""
+    """Schema of step 2: the summary of all images."""
     return _form("summary", summary=_TEXT)
 
 
@@ -117,7 +117,7 @@ _BLOCK_FILES = (
 
 
 class PromptSet(msgspec.Struct, frozen=True):
-    """The words of a prompt set, by file name."""
+    """A prompt set: texts by file name."""
 
     name: str
     files: dict[str, str]
@@ -150,7 +150,7 @@ class PromptSet(msgspec.Struct, frozen=True):
         return self._write("discussion", question, schema, findings=cues.findings, summary=cues.summary)
 
     def hidden_option(self, question: Question, hidden: str) -> Prompt:
-        """Ask for the text of one option, which is hidden; what is sent and asked has nothing of it."""
+        """Ask for the text of one option, which is hidden and appears nowhere in the prompt."""
         shown = Question(question.history, question.images, question.options | {hidden: ""})
         lines = [self._option(letter, text, is_hidden=letter == hidden) for letter, text in shown.options.items()]
         options = self._fill("options", lines="\n".join(lines))
@@ -227,7 +227,7 @@ class PromptSet(msgspec.Struct, frozen=True):
         return self._fill("option", letter=letter, text=text)
 
     def _fill(self, block: str, **values: object) -> str:
-        """A block's text with its values filled in once: a value that looks like a placeholder stays as it is."""
+        """A block's text with its values filled in once: a value that looks like a placeholder is left unchanged."""
         pieces = _pieces(self.files[f"blocks/{block}.md"])[:]
         pieces[1::2] = [str(values[name]).strip() for name in pieces[1::2]]
         return "".join(pieces)

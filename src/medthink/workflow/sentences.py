@@ -1,4 +1,4 @@
-"""Sentences and clauses of a text with their places in it: the deterministic splitter."""
+"""The deterministic splitter: sentences and clauses of a text, with their positions."""
 
 import re
 from collections.abc import Iterator
@@ -62,7 +62,7 @@ class Span(NamedTuple):
 
 
 def split_sentences(text: str) -> list[Span]:
-    """The sentences in reading order, without markers and space around them; what holds no word is none."""
+    """The sentences in reading order, without markers and surrounding space; pieces without a word are left out."""
     spans = []
     for start, end in _cut(text):
         start, end = _trim(text, start, end)
@@ -72,7 +72,7 @@ def split_sentences(text: str) -> list[Span]:
 
 
 def split_clauses(text: str) -> list[Span]:
-    """The sentences, long ones cut between clauses that each have a verb of their own."""
+    """The sentences; long ones are split between clauses that each have a verb."""
     return [clause for span in split_sentences(text) for clause in _cut_clauses(text, span)]
 
 

@@ -32,7 +32,7 @@ RECALL_KINDS: tuple[PromptKind, ...] = ("hidden_option", "hidden_option", "optio
 
 
 async def recall(question: Question, cues: Cues, ask: Ask, condition: Condition) -> RecallOutcome:  # noqa: ARG001
-    """Ask for what only memory of the published case can answer: a hidden option, the letters, the case's number."""
+    """Ask what only memory of the published case can answer: a hidden option, the letters, the case's number."""
     if not question.options:
         return outcome_so_far(RecallOutcome(), Unanswered("failed", "the case has no options, so none can be hidden"))
     prompts = load_prompts(condition.prompt_set)
@@ -73,7 +73,7 @@ def _hide_one(question: Question, seed: int) -> str:
 
 
 def _recollect(replies: Sequence[Reply | None], hidden: str, other: Shown) -> RecallOutcome:
-    """What the replies say, as far as each can be read."""
+    """The contents of the replies, as far as each can be read."""
     read: tuple[Callable[[Reply], Any], ...] = (
         lambda reply: parse_text(reply, "option"),
         lambda reply: parse_text(reply, "option"),
@@ -216,7 +216,7 @@ def task_named(name: str) -> Task:
 
 
 def resolve_condition(name: str, condition: Condition) -> Condition:
-    """The condition with everything resolved that it leaves to the task, such as the model's own steps."""
+    """The condition with all fields resolved that it leaves to the task, such as the model's own steps."""
     task = task_named(name)
 
     def settle(*sources: CueSource) -> CueSource:

@@ -18,7 +18,7 @@ from medthink.workflow.condition import Condition, ImageChoice, OptionOrder
 
 @cache
 def count_shown(total: int, share: float) -> int:
-    """How many of `total` images a share is: rounded up, so that any share above 0 shows at least one."""
+    """The number of images in a share of `total`: rounded up, so that any share above 0 shows at least one."""
     # The share is read as the decimal it was written as: in binary floats, 7 % of 100 images would come to 8.
     return ceil(Fraction(repr(share)) * total)
 
@@ -29,7 +29,7 @@ def choose_images(total: int, *, share: float, choice: ImageChoice, key: int) ->
 
 
 def rank_images(total: int, *, choice: ImageChoice, key: int) -> list[int]:
-    """All positions in the order in which a growing share takes them up."""
+    """All positions in the order in which a growing share adds them."""
     match choice:
         case "first":
             return list(range(total))
@@ -45,7 +45,7 @@ def shuffle(positions: Iterable[int], *, key: int) -> list[int]:
 
 
 def image_sources(case_ids: Iterable[int], seed: int) -> dict[int, int]:
-    """For each case another one that provides its images; every case is used exactly once."""
+    """For each case another case that provides its images; every case is used exactly once."""
     ring: Sequence[int] = sorted(set(case_ids), key=lambda case_id: seed_from("donor", seed, case_id))
     if len(ring) < 2:
         raise UsageError("no other case to take images from", remedy="swapping needs at least two cases")
@@ -74,8 +74,8 @@ class ShownImage(Image, frozen=True):
 class Shown(msgspec.Struct, frozen=True):
     """The question as shown, and the mapping back.
 
-    `letters` maps each letter shown to the letter in the benchmark's file; `positions` says which of the case's images
-    (or the donor's) each image shown is, counted from 0.
+    `letters` maps each letter shown to the letter in the benchmark's file; `positions` says which of the images of the
+    case (or of the image source) each image shown is, counted from 0.
     """
 
     question: Question
@@ -138,7 +138,7 @@ def _key(purpose: Literal["choice", "order", "options"], question: Question, see
 
 
 class Cues(msgspec.Struct, frozen=True):
-    """What an expert said; None where the condition gives nothing. `findings` is parallel to the images shown."""
+    """The expert's words; None where the condition gives none. `findings` is parallel to the images shown."""
 
     findings: tuple[str, ...] | None = None
     summary: str | None = None

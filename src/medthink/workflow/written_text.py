@@ -83,7 +83,7 @@ def discussion_pairs(one: Prediction, case: Case) -> Iterator[TextPair]:
 
 
 def section_pairs(one: Prediction, case: Case) -> Iterator[TextPair]:
-    """The discussion section by section, where the expert's has headings."""
+    """The discussion section by section, if the expert's has headings."""
     sections = split_discussion(case.reference.discussion).sections
     for section in SECTIONS if sections else ():
         text = (one.discussion or {}).get(section)

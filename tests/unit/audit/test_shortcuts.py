@@ -411,7 +411,7 @@ def test_the_command_sets_runs_against_guessers_and_one_another(tmp_path, capfd)
     words = " ".join(shown.out.split())
     assert words.count("no image-free run of this model was given") == 1
     assert ("No alarm" in words) == ("With 12 cases, a guesser that is right" in words)
-    assert "talk: it was not asked for letters" in shown.err
+    assert "talk: it has no letters" in shown.err
     assert run_command(["audit", str(bench), *runs, "--json"]) == code
     audits = msgspec.json.decode(capfd.readouterr().out)["runs"]
     guessers = ["longest option", "guesser:options", "guesser:question"]

@@ -105,7 +105,7 @@ def test_a_file_with_problems_is_not_added(store, held, tmp_path):
     (tmp_path / "bad.jsonl").write_text('{"title": "Case number 100", "prediction": "Z"}\n')
     with pytest.raises(Declined, match="line 1, prediction"):
         add_to_board(store, held, DirectSubmission(source=tmp_path / "bad.jsonl", team="us", model="m"), actor="ann")
-    with pytest.raises(UsageError, match="the model is not named"):
+    with pytest.raises(UsageError, match="the model's name is missing"):
         add_to_board(store, held, DirectSubmission(source=tmp_path / "bad.jsonl", team="us"), actor="ann")
 
 

@@ -348,7 +348,7 @@ def test_a_store_of_the_first_release_gets_todays_tables(tmp_path):
 
 
 def test_an_address_that_leads_nowhere_is_one_message(tmp_path):
-    with pytest.raises(UsageError, match="not a store address"):
+    with pytest.raises(UsageError, match="not the address of a store"):
         Store("nonsense://x")
     with pytest.raises(OutsideError, match="cannot be opened"):
         Store(store_url(tmp_path / "missing" / "board.sqlite"))

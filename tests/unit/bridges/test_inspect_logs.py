@@ -130,7 +130,7 @@ def test_a_log_of_another_task_becomes_a_submission(bench, tmp_path):
 
 def test_what_is_no_log_is_named(tmp_path):
     (tmp_path / "x.eval").write_bytes(b"PK no zip")
-    with pytest.raises(DataError, match="not a log"):
+    with pytest.raises(DataError, match="not an Inspect log"):
         import_log(tmp_path / "x.eval", tmp_path / "run")
     with pytest.raises(DataError, match="no such file"):
         import_log(tmp_path / "y.eval", tmp_path / "run")

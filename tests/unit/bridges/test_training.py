@@ -121,7 +121,7 @@ class TestRefused:
         lines = export(bench, tmp_path / "unchecked")
         assert "not checked for held-out cases" in lines[-1]
         (other / "test.jsonl").unlink()
-        with pytest.raises(Declined, match="no case gave an example"):
+        with pytest.raises(Declined, match="no example could be made from any case"):
             export(bench, tmp_path / "out", held_out=(other,))
         assert not (tmp_path / "out").exists()
 

@@ -83,7 +83,7 @@ def test_what_no_flag_takes_is_refused_by_file_and_field(folder, line, message, 
 def test_a_plan_without_data_and_a_plan_that_is_not_there_are_refused(folder, capsys):
     (folder / "plan.toml").write_text("model = 'baseline/random'\n")
     assert run_command(["run", str(folder / "plan.toml")]) == 2
-    assert "plan.toml: data: no benchmark is named" in capsys.readouterr().err
+    assert "plan.toml: data: the benchmark is missing" in capsys.readouterr().err
     assert run_command(["run", str(folder / "absent.toml")]) == 2
     assert "absent.toml: no such file" in capsys.readouterr().err
 

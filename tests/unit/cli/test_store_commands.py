@@ -33,5 +33,5 @@ def test_an_empty_store_is_not_backed_up(tmp_path, capsys):
     place = tmp_path / "board.sqlite"
     Store(store_url(place)).close()
     assert run_command(["board", "backup", "-o", str(tmp_path / "b.zip"), "--store", str(place)]) == 1
-    assert "holds nothing" in capsys.readouterr().err
+    assert "is empty" in capsys.readouterr().err
     assert not (tmp_path / "b.zip").exists()

@@ -63,7 +63,7 @@ def test_every_model_meets_every_condition(tmp_path):
         ('[[models]]\ntask = "twi"', "run twi: missing: --model"),
         ('[[conditions]]\ntask = "twi"', "models: conditions need models"),
         ("models = 3", "models: not a list of tables"),
-        ("", "models: no run is planned"),
+        ("", "models: the plan has no runs"),
         ('max_usd = "much"\nmodels = ["baseline/random"]', "max_usd: 'much' is not a number"),
         ('models = ["baseline/random", "baseline/random"]', "two runs are named baseline-random"),
     ],

@@ -33,8 +33,8 @@ def refusal(text: bytes) -> DataError:
         (b'{"a": -Infinity}', "NaN and Infinity are not JSON"),
         (b'{"a": "\\ud800"}', "not JSON"),
         (b'{"a": "\xff"}', "not UTF-8 at byte 7"),
-        (b'{"a": 1', "cut off"),
-        (b"", "cut off"),
+        (b'{"a": 1', "truncated"),
+        (b"", "truncated"),
         (b"{'a': 1}", "correct the text at that column"),
         (b'{"a": 1} {"b": 2}', "not JSON"),
         (b'{"a": 1e999}', "not JSON"),
@@ -79,7 +79,7 @@ def test_a_whole_number_that_would_become_a_float_is_refused_by_name(text: bytes
     error = refusal(text)
     assert (error.file, error.row, error.field) == ("f", 3, field)
     assert "64 bits" in error.problem
-    assert "as text" in error.remedy
+    assert "as a string" in error.remedy
 
 
 @pytest.mark.parametrize("number", [2**64 - 1, -(2**63), 1e300, -1e20, 2.0**64])
@@ -131,7 +131,7 @@ def test_lines_end_at_newlines_alone(tmp_path: Path) -> None:
         (b"{}\r\n{}\r\n", 1, "CRLF"),
         (b"{}\n\n{}\n", 2, "blank"),
         (b"{}\n   \n", 2, "blank"),
-        (b'{}\n{"a": "cut', 2, "cut off"),
+        (b'{}\n{"a": "cut', 2, "truncated"),
         ('{"a": "é"}'.encode("latin-1"), 1, "not UTF-8"),
     ],
 )
@@ -217,8 +217,8 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     [
         ('{"a": 1}\n'.encode("utf-16"), "UTF-16"),
         (gzip.compress(b"{}\n", mtime=0), "gzip"),
-        (b'[{"a": 1},\n{"a": 2}]\n', "one JSON text"),
-        (b'{\n  "a": 1\n}\n', "one JSON text"),
+        (b'[{"a": 1},\n{"a": 2}]\n', "single JSON value"),
+        (b'{\n  "a": 1\n}\n', "single JSON value"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\n", "Git LFS"),
         (b"<!DOCTYPE html>\n<html></html>\n", "web page"),
         (b"PAR1....", "parquet"),

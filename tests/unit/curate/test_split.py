@@ -207,7 +207,7 @@ def test_a_second_export_takes_the_place_of_the_first_and_of_nothing_else(tmp_pa
     assert len(Benchmark.open(tmp_path / "work/benchmark")) == 3
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/thesis.txt").write_text("years of work", encoding="utf-8")
-    with pytest.raises(DataError, match="already exists and holds other files"):
+    with pytest.raises(DataError, match="already exists and contains other files"):
         _export(tmp_path, cases, out="mine")
     assert (tmp_path / "mine/thesis.txt").exists()
 

@@ -351,7 +351,7 @@ def test_an_exam_of_another_plan_or_benchmark_is_not_mixed_in(bench, tmp_path):
         sit(other, out)
     with pytest.raises(UsageError, match="no exam for nonsense"):
         sit(bench, out, what=("nonsense",))
-    with pytest.raises(UsageError, match="holds no exam yet"):
+    with pytest.raises(UsageError, match="contains no exam yet"):
         sit(None, tmp_path / "empty")
     (out / "sheets.jsonl").write_text('{"number": 1}\n')
     with pytest.raises(DataError, match=r"sheets.jsonl:1: not a sheet"):

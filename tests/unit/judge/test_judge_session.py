@@ -207,7 +207,7 @@ def test_the_judge_cuts_the_steps_itself_and_all_later_judges_keep_its_cut(tmp_p
         with pytest.raises(UsageError, match="refer to those steps"):
             judge_run(order(run, server, splitter="sentences"))
         rewrite(run, [{"prediction_rationale": text} for text in ("It is new.", RATIONALE, RATIONALE)])
-        with pytest.raises(UsageError, match="were segmented by server/good, and some texts are not cut yet"):
+        with pytest.raises(UsageError, match="were segmented by server/good, and some texts are not segmented yet"):
             judge_run(order(run, server, judges=("server/other",), splitter=None))
         judge_run(order(run, server, judges=("server/other",), splitter="server/good"))
     assert {one.splitter for one in read_units(run).values()} == {"server/good"}
@@ -417,7 +417,7 @@ def test_a_judge_is_checked_before_its_first_call_and_not_where_nothing_is_left_
         judge_run(order(run, server))
     # Nothing is left to ask: nobody minds that the server is gone.
     assert judge_run(order(run, server)).calls_made == 0
-    with pytest.raises(OutsideError, match="nothing answers at"):
+    with pytest.raises(OutsideError, match="no server answers at"):
         judge_run(order(run, server, judges=("server/other",)))
     assert read_rows(run / "judge.sqlite", "SELECT count(*) FROM calls WHERE state <> 'done'") == [(0,)]
 

@@ -142,7 +142,7 @@ def test_what_a_provider_does_not_take_is_refused_before_it_is_sent(spec, images
 
 
 def test_a_limit_of_half_a_megabyte_is_not_rounded_away():
-    with pytest.raises(ModelError, match=r"has 7\.6 MB, and this model takes 7\.5 MB"):
+    with pytest.raises(ModelError, match=r"has 7\.6 MB, but this model accepts at most 7\.5 MB"):
         open_model("anthropic/m", env=KEYS).preflight(Request(parts=(picture(7_750),), max_tokens=1))
 
 

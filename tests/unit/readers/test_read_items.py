@@ -86,7 +86,7 @@ def test_it_is_printed_as_a_reading_list(read, capsys):
     capsys.readouterr()
     assert run_command(["agreement", str(run), str(table), "--by-case"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "Worth a second look: one reader against all others" in shown
+    assert "Possible errors: one reader against all others" in shown
     assert "A reading list, not a finding" in shown
     assert run_command(["agreement", str(run), "--by-case"]) == 0
     assert "No reader's label is contradicted" in capsys.readouterr().out

@@ -477,11 +477,11 @@ def test_filled_in_lists_are_not_written_over(run, tmp_path):
     key = write_lists(tmp_path / "a", sheets, ReadingPlan(readers=("anna", "ben")))
     fill(tmp_path / "a", "anna", key, "csv")
     filled = (tmp_path / "a/anna.csv").read_bytes()
-    with pytest.raises(UsageError, match="already holds reading lists"):
+    with pytest.raises(UsageError, match="already contains reading lists"):
         write_lists(tmp_path / "a", sheets, ReadingPlan(readers=("anna", "ben"), seed=1))
     assert read_key(key_path(tmp_path / "a")) == key
     key_path(tmp_path / "a").rename(tmp_path / "key.json")
-    with pytest.raises(UsageError, match="already holds reading lists"):
+    with pytest.raises(UsageError, match="already contains reading lists"):
         write_lists(tmp_path / "a", sheets, ReadingPlan(readers=("anna", "ben"), seed=1))
     assert (tmp_path / "a/anna.csv").read_bytes() == filled
 
@@ -658,7 +658,7 @@ def test_blinded_rows_of_another_run_are_counted_apart(run, tmp_path):
 
 def test_a_run_that_was_never_cut_cannot_be_read(tmp_path):
     run = make_run(tmp_path)
-    with pytest.raises(UsageError, match="not cut into units"):
+    with pytest.raises(UsageError, match="not segmented into units"):
         sheets_of_run(run)
 
 

@@ -123,7 +123,7 @@ def test_right_and_wrong_answers_are_told_apart_by_their_reasons(steps_run):
 
 
 def test_the_first_wrong_step_is_counted(steps_run):
-    ((_, _, _, _, *cells),) = rows_under(shown(steps_run), "Where reasoning first goes wrong, judged")
+    ((_, _, _, _, *cells),) = rows_under(shown(steps_run), "First error of the reasoning, judged")
     assert cells[:6] == ["1", "0", "4", "0", "0", "0"] and cells[6].startswith("66.7 %")
 
 
@@ -195,7 +195,7 @@ def test_every_number_of_the_steps_stands_under_its_name(steps_run):
         ("50 wrong", "60.0 %", "70.0 %"),
     ]
     found = replace(one.scores.first_errors, by_step={1: 2, 4: 3, 5: 4, 9: 5}, without=6)
-    (row,) = cells(table_of("steps", "Where reasoning first goes wrong", seated(one, first_errors=found)))
+    (row,) = cells(table_of("steps", "First error of the reasoning", seated(one, first_errors=found)))
     assert (row["No error"], row["Step 1"], row["Step 4"], row["Step 5 or later"]) == ("6", "2", "3", "9")
     coverage = replace(one.scores.coverage, unjudged={"wrong_ids": 1}, missing=2)
     (row,) = cells(coverage_table([("steps", seated(one, coverage=coverage)[0])]))
@@ -228,7 +228,7 @@ def test_no_judged_number_stands_without_its_agreement(name, request):
     tables = re.findall(r'<div class="box" role="region" aria-label="([^"]+)"', markup)
     assert len(tables) >= 4
     for table in tables:
-        if not table.startswith(("Judged and unjudged", "Judges among themselves")):
+        if not table.startswith(("Judged and unjudged", "Agreement between judges")):
             assert all(NO_READER in row for row in rows_under(markup, table)), table
     for caption in re.findall(r"<figcaption>(.*?)</figcaption>", markup):
         assert NO_READER in caption
@@ -276,7 +276,7 @@ def test_a_panel_s_numbers_are_not_vouched_for_by_its_members(tmp_path):
     rows = rows_under(shown(run), "Steps of the reasoning, judged")
     assert {row[1].partition(" ·")[0]: row[2] for row in rows}["panel"] == NO_PANEL
     assert "κ 0.83" in rows[[row[1] for row in rows].index(SEAT)][2]
-    assert rows_under(shown(run), "Judges among themselves, judged")[0][2].startswith("0.0 %")
+    assert rows_under(shown(run), "Agreement between judges, judged")[0][2].startswith("0.0 %")
 
 
 def test_names_of_readers_and_judges_stay_text(tmp_path):
@@ -296,7 +296,7 @@ def test_no_reader_s_name_reaches_the_page(tmp_path):
     page = report_page(groups, [audit_group(group, trains=False) for group in groups], judged)
     assert "CANARY" not in page
     assert "with reader 1" in page and "with reader 2" in page
-    told = rows_under(page, "How far the judges agree with readers, judged")
+    told = rows_under(page, "Agreement of judges with readers, judged")
     assert [row[2] for row in told] == ["reader 1", "reader 2"]
 
 

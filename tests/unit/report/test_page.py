@@ -138,7 +138,7 @@ def test_all_groups_together_show_so_many_wrong_cases(groups, monkeypatch):
     page = report_page(groups, [audit_group(group, trains=False) for group in groups], [])
     missed = page.split("Missed by the largest number of runs")[1:]
     counts = [
-        part.partition("<h4>Cases that divide")[0].partition("<h4>Right in")[0].count('class="case"') for part in missed
+        part.partition("<h4>Cases on which")[0].partition("<h4>Right in")[0].count('class="case"') for part in missed
     ]
     assert len(groups) == 2 and counts == [2, min(2, len(count_wrong(groups[1].lettered)))]
 
@@ -175,7 +175,7 @@ def test_how_far_a_judge_agrees_with_readers_stands_beside_it(bench, tmp_path):
     )
     write_agreement(run, agreements)
     shown = "".join(judged_markup(score_judgements(group_entries(load_entries([run]))[0].entries)))
-    assert "agree with readers" in shown and "reader 1" in shown and "91.7 %" in shown
+    assert "of judges with readers" in shown and "reader 1" in shown and "91.7 %" in shown
 
 
 def test_the_command_writes_everything(runs, tmp_path):

@@ -453,7 +453,7 @@ def test_shards_of_different_runs_are_refused_and_nothing_is_written(benchmark, 
     halves = [{"selection": Selection(split="test", shard=Shard(number, 2))} for number in (1, 2)]
     run_session(run_spec(benchmark, tmp_path / "one", **halves[0]))
     run_session(run_spec(benchmark, tmp_path / "two", **(halves[1] | change)))
-    with pytest.raises(UsageError, match=r"not a shard of the same run|is a whole run, not a shard"):
+    with pytest.raises(UsageError, match=r"not a shard of the same run|is a complete run, not a shard"):
         merge_shards(tmp_path / "whole", [tmp_path / "one", tmp_path / "two"])
     assert not (tmp_path / "whole").exists()
 

@@ -142,4 +142,4 @@ def test_a_reading_list_of_files_says_that_their_vendors_are_not_known(bench, tm
         files[-1].write_bytes(b"\n".join(map(msgspec.json.encode, lines)))
     assert run_command(["compare", "--by-case", *map(str, files), "--data", str(bench)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "Worth a reader's look" in shown and "Files do not say which vendor" in shown
+    assert "Possibly wrong keys" in shown and "Files do not say which vendor" in shown

@@ -43,7 +43,7 @@ def test_signing_in_leads_back_to_where_one_wanted_to_go(board, visitor):
     cookie = answer.headers["set-cookie"].lower()
     assert "httponly" in cookie and "samesite=lax" in cookie and PASSWORD not in cookie
     page = visitor.get("/people").text
-    assert "Close the account" in page and ">boss<" in page
+    assert "Disable the account" in page and ">boss<" in page
 
 
 def test_signing_out_ends_the_session_and_not_only_the_cookie(board):

@@ -113,5 +113,5 @@ def test_who_asked_is_known_behind_a_proxy_that_is_trusted(tmp_path, cheap_passw
 
 def test_a_proxy_that_is_no_address_is_named(tmp_path):
     (tmp_path / "serve.toml").write_text('proxies = ["everywhere"]\n')
-    with pytest.raises(DataError, match="'everywhere' is no address"):
+    with pytest.raises(DataError, match="'everywhere' is not an address"):
         read_settings(tmp_path / "serve.toml")

@@ -1,4 +1,4 @@
-"""A run as a log of Inspect's: a sample for each prediction, a model event for each call."""
+"""Export of a run as an Inspect log: a sample for each prediction, a model event for each call."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -51,12 +51,12 @@ _STOPS: dict[str, Any] = {
 
 
 def export_log(run: Path, out: Path, options: TargetOptions, progress: TargetProgress) -> WrittenTarget:
-    """Write the run as a log that `inspect view` opens and `medthink import` takes in again."""
+    """Write the run as a log that `inspect view` opens and `medthink import` imports again."""
     need_inspect()
     from inspect_ai.log import write_eval_log
 
     if out.suffix != ".eval":
-        raise UsageError(f"{out} would not be known for a log", remedy="give a name that ends in .eval")
+        raise UsageError(f"{out} would not be recognised as a log", remedy="give a name that ends in .eval")
     if out.exists():
         raise UsageError(f"{out} exists", remedy="choose another name, or remove it")
     with closing(Trace(run, options.data)) as trace:
@@ -68,7 +68,7 @@ def export_log(run: Path, out: Path, options: TargetOptions, progress: TargetPro
         part = Path(folder) / out.name
         write_eval_log(log, str(part))
         write_atomic(out, [part.read_bytes()])
-    images = "with images" if options.embed_images else "without images (--embed-images puts them in)"
+    images = "with images" if options.embed_images else "without images (add --embed-images to include them)"
     return WrittenTarget(
         lines=(
             f"{count_of(len(log.samples or ()), 'sample')}, {count_of(book.calls, 'call')}, {images} → {out}",
@@ -78,7 +78,7 @@ def export_log(run: Path, out: Path, options: TargetOptions, progress: TargetPro
 
 
 class _Book:
-    """A run on its way into a log."""
+    """The state of an export."""
 
     def __init__(self, trace: Trace, *, has_images: bool) -> None:
         assert trace.benchmark is not None
@@ -128,7 +128,7 @@ class _Book:
         return self._with_metrics(log)
 
     def _with_metrics(self, log: "EvalLog") -> "EvalLog":
-        """The log with the figures that Inspect itself makes of the samples' scores."""
+        """The log with the metrics that Inspect computes from the samples' scores."""
         from inspect_ai.log import EvalMetric, EvalScore
         from inspect_ai.scorer import SampleScore, accuracy, grouped, mean, stderr
 
@@ -230,7 +230,7 @@ class _Book:
 
 
 def _request(call: CallTrace, images: dict[str, ImagePart]) -> Request:
-    """What was asked, with the images' bytes where they are at hand."""
+    """The request, with the images' bytes if they are available."""
     parts = tuple(_part(part, images) for part in call.parts)
     schema = None if call.schema is None else Schema(*call.schema)
     return Request(system=call.system, parts=parts, schema=schema, sample=call.sample, **call.settings)

@@ -1,6 +1,6 @@
-"""A log of Inspect's as a run: our own tasks' calls go through our engine again; of other tasks the letters are kept.
+"""Import of an Inspect log as a run: our own tasks' calls go through our engine again; of other tasks, the letters.
 
-The engine asks what it would ask a model, and the log answers. So the ledger, the predictions and their states come
+The engine asks the log instead of a model. Therefore the ledger, the predictions and their states come
 from the same code as those of any run, and the run can be continued, scored and judged like any other.
 """
 
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 
 class ImportedLog(NamedTuple):
-    """What a log became: a run, or a file of answers and how many it has."""
+    """The result of an import: a run, or a file of answers and their number."""
 
     run: Run | None = None
     answers: int = 0
 
 
 def import_log(file: Path, out: Path, data: Path | None = None) -> ImportedLog:
-    """Make a run of a log of our tasks, or a submission file of another log."""
+    """Import a log of our tasks as a run, or another log as a submission file."""
     need_inspect()
     log = _read_header(file)
     mark = read_task_metadata(log.eval.metadata, file=file)
@@ -54,7 +54,7 @@ def import_log(file: Path, out: Path, data: Path | None = None) -> ImportedLog:
 
 
 class LogAnswerer(AddedAnswerer):
-    """Answers what a log holds the reply to, and nothing else."""
+    """Answers the requests whose reply is in a log, and nothing else."""
 
     # Nothing waits for a network, and what the log lacks is missing for one case alone.
     concurrency = 1
@@ -66,10 +66,10 @@ class LogAnswerer(AddedAnswerer):
         self._events = events
 
     def refuse(self, request: Request, kinds: Collection[PromptKind], *, has_options: bool) -> None:
-        """Whatever was asked was taken."""
+        """Nothing is refused: the log shows what was accepted."""
 
     async def answer(self, prompt: HasKind, request: Request, log: AttemptLog) -> Reply:
-        """The reply on record."""
+        """The recorded reply."""
         event = self._events.get(digest_asked(request))
         if event is None:
             raise ModelError("unsupported", f"the log has no reply to this {prompt.kind} prompt")
@@ -96,7 +96,7 @@ def _reply_of(event: "ModelEvent") -> Reply:
 def _make_run(file: Path, log: "EvalLog", mark: TaskMetadata, out: Path, data: Path | None) -> Run:
     place = data or Path(mark.benchmark)
     if not place.exists():
-        raise UsageError(f"{file}: its benchmark is not at {place}", remedy="say where it is with --data")
+        raise UsageError(f"{file}: its benchmark is not at {place}", remedy="give its path with --data")
     split = Benchmark.open(place)[mark.split]
     _refuse_other(file, mark, split.text_fingerprint(), place)
     events: dict[str, ModelEvent] = {}
@@ -149,10 +149,12 @@ def _condition(file: Path, log: "EvalLog", mark: TaskMetadata, epochs: int) -> C
     asked = log.eval.model_generate_config.merge(log.plan.config)
     settings = {"temperature": asked.temperature, "max_tokens": asked.max_tokens, "effort": asked.reasoning_effort}
     if asked.reasoning_effort not in (None, *get_args(Effort)):
-        raise UsageError(f"{file}: MedThink knows no effort {asked.reasoning_effort}", remedy="choose another log")
+        raise UsageError(
+            f"{file}: MedThink does not support the effort {asked.reasoning_effort}", remedy="choose another log"
+        )
     if asked.seed is not None and epochs > 1:
         raise UsageError(
-            f"{file}: all its epochs were asked with one seed",
+            f"{file}: all its epochs used one seed",
             remedy="give the seed to the task: -T 'condition={model_seed: 1}'",
         )
     settings["model_seed"] = asked.seed
@@ -161,13 +163,13 @@ def _condition(file: Path, log: "EvalLog", mark: TaskMetadata, epochs: int) -> C
 
 
 def _write_answers(file: Path, out: Path) -> int:
-    """Write what another task's scorers took for the answers, as a submission; returns how many samples there are."""
+    """Write the answers found by another task's scorers as a submission; returns the number of samples."""
     rows = [_answer_row(sample) for sample in _samples(file)]
     if not any(row["prediction"] for row in rows):
         raise DataError(
-            "no score in it names a letter",
+            "none of its scores names a letter",
             file=file,
-            remedy="score it by a scorer that keeps the answer, such as choice",
+            remedy="use a scorer that records the answer, such as choice",
         )
     write_jsonl(out, rows)
     return len(rows)
@@ -185,11 +187,11 @@ def _read_header(file: Path) -> "EvalLog":
     from inspect_ai.log import read_eval_log
 
     if not file.is_file():
-        raise DataError("there is no such file", file=file, remedy="give a log of Inspect's, as LOG.eval")
+        raise DataError("there is no such file", file=file, remedy="give an Inspect log, such as LOG.eval")
     try:
         return read_eval_log(str(file), header_only=True)
     except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
-        problem = f"not a log of Inspect's: {str(error).partition(chr(10))[0]}"
+        problem = f"not an Inspect log: {str(error).partition(chr(10))[0]}"
         raise DataError(problem, file=file, remedy="give a log that inspect eval wrote") from None
 
 

@@ -1,4 +1,4 @@
-"""What `inspect eval medthink/NAME` finds by this package's entry point; anything heavy is imported in the task."""
+"""The tasks that `inspect eval medthink/NAME` finds through this package's entry point; imports are in the task."""
 
 from typing import TYPE_CHECKING, Any
 

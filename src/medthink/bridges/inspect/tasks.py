@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from inspect_ai.scorer import Score, Scorer
     from inspect_ai.solver import Solver, TaskState
 
-# The name that everything of ours has in a log's metadata.
+# The key of our metadata in a log.
 MARK = "medthink"
 
 
 class TaskMetadata(msgspec.Struct, frozen=True, kw_only=True):
-    """What a log is about: a task under a condition, over a split of a benchmark.
+    """The metadata of a log: a task under a condition, over a split of a benchmark.
 
-    `model` is the spec of the model where the log was made of a run.
+    `model` is the model spec if the log was made from a run.
     """
 
     benchmark: str
@@ -48,31 +48,33 @@ class TaskMetadata(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallMetadata(msgspec.Struct, frozen=True):
-    """Which prompt a call was, and the digest of what it asked."""
+    """The metadata of a call: its prompt, and the digest of the request."""
 
     kind: str
     asked: str
 
 
 def to_metadata(what: TaskMetadata | CallMetadata) -> dict[str, Any]:
-    """The mark as metadata."""
+    """The struct as metadata of a log."""
     return {MARK: msgspec.to_builtins(what)}
 
 
 def read_task_metadata(metadata: dict[str, Any] | None, *, file: object) -> TaskMetadata | None:
-    """The mark of a log of our tasks; None where it is a log of another."""
+    """The metadata of a log of our tasks; None for a log of another task."""
     if not metadata or MARK not in metadata:
         return None
     try:
         return msgspec.convert(metadata[MARK], TaskMetadata)
     except msgspec.ValidationError as error:
         raise DataError(
-            f"its note of MedThink cannot be read: {error}", file=file, remedy="is it of a later release?"
+            f"its MedThink metadata cannot be read: {error}",
+            file=file,
+            remedy="use the release of medthink that made it",
         ) from None
 
 
 def digest_asked(request: Request) -> str:
-    """The digest of what is asked, without the settings that Inspect's own flags can change."""
+    """The digest of the request, without the settings that Inspect's own flags can change."""
     return replace(request, max_tokens=None, temperature=None, seed=None, effort=None).key()
 
 
@@ -83,13 +85,13 @@ _REASONS = {"unparsed": "invalid_response_format", "refused": "refusal", "trunca
 
 
 class InspectCallMaker:
-    """Makes the calls of a case by the model that Inspect evaluates, with Inspect's own retries, limits and log."""
+    """Makes the calls of a case with the model that Inspect evaluates, with Inspect's own retries, limits and log."""
 
     def __init__(self) -> None:
         self._numbers = count(1)
 
     async def call(self, prompt: Prompt, request: Request, case_id: int) -> tuple[Reply, CallCost]:  # noqa: ARG002
-        """Answer the request, or raise Unanswered; an error of the provider is Inspect's to deal with."""
+        """Answer the request, or raise Unanswered; errors of the provider are handled by Inspect."""
         from inspect_ai.model import get_model
 
         messages = messages_of(request, to_metadata(CallMetadata(prompt.kind, digest_asked(request))))
@@ -136,7 +138,7 @@ def describe_case(case: Case) -> dict[str, str]:
 
 
 def question_text(question: Question) -> str:
-    """The question in plain words, for a list of samples; what is sent stands in the calls."""
+    """The question as text, for a list of samples; the prompts are in the calls."""
     options = "\n".join(f"{letter}. {text}" for letter, text in question.options.items())
     return "\n\n".join(part for part in (question.history, options) if part) or "(nothing but images)"
 
@@ -162,7 +164,7 @@ def _read_condition(fields: dict[str, Any]) -> Condition:
     except msgspec.ValidationError as error:
         raise UsageError(f"not a condition: {error}", remedy="docs/conditions.md names the fields") from None
     if condition.samples != 1:
-        raise UsageError("samples are Inspect's epochs", remedy="leave samples out, and give --epochs")
+        raise UsageError("Inspect uses epochs instead of samples", remedy="leave out samples, and use --epochs")
     return condition
 
 
@@ -219,7 +221,7 @@ def score_letter() -> "Scorer":
 
 
 def score_completeness() -> "Scorer":
-    """Whether there is a whole text; how good it is `medthink score` and `medthink judge` say of the imported log."""
+    """Whether the text is complete; its quality is scored by `medthink score` and `medthink judge` after import."""
     from inspect_ai.scorer import Score, Target, mean, scorer, stderr
 
     @scorer(metrics=[mean(), stderr(cluster=CLUSTER)], name="complete")  # type: ignore[untyped-decorator]

@@ -1,4 +1,4 @@
-"""Every broken invariant of a benchmark, found at once.
+"""Checks of a benchmark that report every broken invariant at once.
 
 `defects` is the table of what can be wrong, `one_case` looks at a case by itself, `files` at the files it names,
 `texts` and `shortcuts` across cases, `pixels` inside the image files; `run` puts them together.

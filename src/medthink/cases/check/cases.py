@@ -1,4 +1,4 @@
-"""What can be wrong with a case by itself, its files' content aside."""
+"""Checks of a single case, without the content of its files."""
 
 import re
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _ICD_CODES = {
 
 
 def check_case(case: Case, history: bytes) -> list[FoundDefect]:
-    """Every broken invariant that the case's own row shows; `history` is its history as `spell` gives it."""
+    """Every broken invariant in the case's own row; `history` is its history as `normalised_words` returns it."""
     # Each check takes the list instead of yielding: most cases have nothing to report, and 8,000 wait.
     found: list[FoundDefect] = []
     _check_texts(case, history, found)

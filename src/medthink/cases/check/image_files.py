@@ -1,4 +1,4 @@
-"""The files that the slots name, against the files that are there."""
+"""Checks of image files: those that the slots name, compared with those that exist."""
 
 import multiprocessing
 import os
@@ -32,7 +32,7 @@ class _Folder(NamedTuple):
 
 
 class ImageFileList:
-    """Strikes out each listed file as a slot claims it; what is left at the end belongs to nobody.
+    """Crosses off each listed file as a slot claims it; the files left at the end belong to no slot.
 
     Listing once is ten times faster than asking for each file; the store is asked only about what is not listed. Nearly
     every folder holds the files of one case and nothing else, and is struck out as a whole.
@@ -123,7 +123,7 @@ class FilledSlot(NamedTuple):
 
 
 class ImageFileCheck(NamedTuple):
-    """What a look at one file showed; no digest when there was no picture, no appearance without contrast."""
+    """The result of checking one file; no digest if there was no picture, no appearance without contrast."""
 
     findings: tuple[FoundDefect, ...]
     digest: str | None
@@ -138,7 +138,7 @@ def slots_of(case: Case) -> list[FilledSlot]:
 def check_pixels(
     looks: Iterable[tuple[FilledSlot, ImageFileCheck]], *, advance: Callable[[], None]
 ) -> Iterator[DataProblem]:
-    """What the looks at every file showed: format, alpha, size, wholeness, metadata, and pictures that stand twice."""
+    """Problems from the checks of all files: format, alpha, size, completeness, metadata, and duplicate pictures."""
     seen: dict[str, list[FilledSlot]] = {}
     shown: list[tuple[FilledSlot, ImageFileCheck]] = []
     for slot, looked in looks:
@@ -156,7 +156,7 @@ def check_pixels(
 
 
 def _find_look_alikes(shown: list[tuple[FilledSlot, ImageFileCheck]]) -> Iterator[DataProblem]:
-    """Pictures of different cases that look the same without being equal: a footer or a compression apart."""
+    """Pictures of different cases that look the same without being equal: only a footer or the compression differs."""
     told: set[FilledSlot] = set()
     for first, second in look_alikes([looked.appearance for _, looked in shown if looked.appearance is not None]):
         (other, seen), (slot, looked) = shown[first], shown[second]
@@ -201,7 +201,7 @@ def check_image_file(data: bytes, slot: FilledSlot) -> ImageFileCheck:
 
 
 def _doubts(picture: "PillowImage", data: bytes, slot: FilledSlot) -> Iterator[FoundDefect]:
-    """What a picture that can be decoded still should not be."""
+    """Problems of a picture that can be decoded."""
     from medthink.cases.images import content
 
     if content.is_transparent(picture):
@@ -237,7 +237,7 @@ def _duplicate(slot: FilledSlot, earlier: list[FilledSlot]) -> FoundDefect:
 def check_image_files(
     slots: list[FilledSlot], store: ImageStore, spread: PortionRunner | None = None
 ) -> Iterator[tuple[FilledSlot, ImageFileCheck]]:
-    """Look at every file in the order of the slots, by `spread` or, where there are more than a few, on all cores."""
+    """Check every file in the order of the slots, with `spread` if given, else on all cores if there are many."""
     if spread is None and len(slots) <= _FEW:
         yield from ((slot, _look_at(store, slot)) for slot in slots)
         return
@@ -256,12 +256,13 @@ def _spread_on_cores(work: Callable[[Portion], Made], portions: Iterable[Portion
             yield from pool.map(work, portions)
         except BrokenProcessPool:
             raise DataError(
-                "a process that decoded images died", remedy="is there enough memory? close other programs and repeat"
+                "a process that decoded images died",
+                remedy="check that there is enough memory, close other programs and run the command again",
             ) from None
 
 
 def _limit_memory() -> None:
-    """A ceiling against pictures that unpack without end, where the system sets one."""
+    """Limit the memory against decompression bombs, where the system supports it."""
     if find_spec("resource") is None:  # Windows
         return
     import resource

@@ -1,4 +1,4 @@
-"""What a check found."""
+"""The report of a check: defects with their location and remedy."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ _ORDER = {code: index for index, code in enumerate(DEFECTS)}
 
 
 class FoundDefect(NamedTuple):
-    """A defect as one check states it, before it is placed."""
+    """A defect as a check reports it, without its location."""
 
     code: str
     field: str
@@ -20,7 +20,7 @@ class FoundDefect(NamedTuple):
 
 
 class DataProblem(msgspec.Struct, frozen=True):
-    """One defect, where it stands and what to do; `case` is None for a defect of a whole split or file."""
+    """One defect with its location and remedy; `case` is None for a defect of a whole split or file."""
 
     code: str
     severity: Severity
@@ -46,7 +46,7 @@ class CheckReport(msgspec.Struct, frozen=True):
 
     @property
     def warnings(self) -> tuple[DataProblem, ...]:
-        """The problems that a user should know of."""
+        """The problems that break no invariant but that a user should know about."""
         return tuple(problem for problem in self.problems if problem.severity == "warning")
 
     @property

@@ -24,7 +24,7 @@ _NOT_LOOKED_AT = ("image-file-missing", "image-path-unsafe", "image-path-repeate
 
 
 class _Pass:
-    """What is gathered while the cases stream by."""
+    """State that is collected while the cases are read."""
 
     def __init__(self, benchmark: Benchmark) -> None:
         self.problems: list[DataProblem] = []
@@ -43,12 +43,12 @@ class _Pass:
         self._headings: defaultdict[str, HeadingTally] = defaultdict(HeadingTally)
 
     def take_error(self, error: DataError) -> None:
-        """A row that is no case."""
+        """Record a row that is not a valid case."""
         self._knows_all_slots = False
         self._unreadable.setdefault((Path(error.file), error.field, error.problem), []).append(error.row)
 
     def take(self, case: Case, *, with_slots: bool) -> None:
-        """One case: what is wrong with it alone, and what it adds to the view across cases."""
+        """Check one case by itself, and add it to the checks across cases."""
         history = normalised_words(case.question.history)
         file_findings = self._files.check(case)
         files = [finding for finding in file_findings if not self._is_told(finding)]
@@ -65,7 +65,7 @@ class _Pass:
             self.slots.extend(slot for slot in slots_of(case) if slot.field not in absent)
 
     def finish(self) -> Iterator[DataProblem]:
-        """What only the whole shows."""
+        """Problems that only show across all cases."""
         yield from self._unreadable_rows()
         if self._knows_all_slots:
             yield from map(locate, self._files.extras())
@@ -80,7 +80,7 @@ class _Pass:
                 yield from (locate(finding, split=split) for finding in tally.findings())
 
     def _unreadable_rows(self) -> Iterator[DataProblem]:
-        """The rows that are no cases; the same problem in many rows of a file is reported once."""
+        """Problems of rows that are not valid cases; the same problem in many rows of a file is reported once."""
         for (file, field, problem), rows in self._unreadable.items():
             others = f" (and {len(rows) - 1} more rows)" if len(rows) > 1 else ""
             detail = f"{file.name}:{rows[0]}: {problem}{others}"

@@ -1,4 +1,4 @@
-"""Discussions whose sections cannot be identified."""
+"""Checks of splits: unidentified discussion sections, two file formats that differ, uneven letters and lengths."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -24,21 +24,21 @@ class HeadingTally:
         self.plain = 0
 
     def add(self, case: Case) -> None:
-        """Take in a case; an empty discussion has its own problem and is not counted."""
+        """Count a case; an empty discussion has its own problem and is not counted."""
         text = case.reference.discussion
         if text.strip():
             self.discussions += 1
             self.plain += not has_headings(text)
 
     def findings(self) -> Iterator[FoundDefect]:
-        """How many have none, if any."""
+        """A problem if some discussions have no heading."""
         if self.plain:
             detail = f"{self.plain:,} of {self.discussions:,} discussions have no section heading"
             yield FoundDefect("discussion-unsectioned", "discussion", detail)
 
 
 def check_forms(benchmark: Benchmark) -> Iterator[DataProblem]:
-    """Compare every split with its other form, case by case and field by field."""
+    """Compare every split with its copy in the other file format, case by case and field by field."""
     for table, other in other_forms(benchmark.path, benchmark.tables):
         try:
             yield from _compare(benchmark, table, other)
@@ -63,7 +63,7 @@ def _compare(benchmark: Benchmark, table: CaseTable, other: CaseTable) -> Iterat
 
 
 def _digests(benchmark: Benchmark, table: CaseTable) -> dict[int, dict[str, str]]:
-    """The digest of every field, by case: two whole splits would be long to hold."""
+    """The digest of every field, by case: two complete splits would take too much memory."""
     part = Benchmark(benchmark.path, (table,), benchmark.images)
     return {
         case.id: {field: digest_value(value)[:16] for field, value in row_from_case(case).items()}
@@ -86,7 +86,7 @@ class ShortcutTally:
         self.only_longest = 0
 
     def add(self, case: Case) -> None:
-        """Take in a case; one without a valid answer has its own problem and is not counted."""
+        """Count a case; one without a valid answer has its own problem and is not counted."""
         options, answer = case.question.options, case.reference.answer
         if answer not in options or len(options) < 2:
             return
@@ -99,7 +99,7 @@ class ShortcutTally:
             self.only_longest += lengths.count(length) == 1
 
     def findings(self) -> Iterator[FoundDefect]:
-        """What chance does not explain."""
+        """Problems for what chance does not explain."""
         if not self.cases:
             return
         letter, count = max(self.letters.items(), key=lambda pair: (pair[1], pair[0]))

@@ -1,4 +1,4 @@
-"""Texts by their words, a phrase inside a text, and a text without what cannot be seen."""
+"""Comparison of texts: as words, as normalised text, and for near-duplicates."""
 
 import re
 import unicodedata
@@ -31,7 +31,7 @@ def normalised_words(text: str) -> bytes:
 
 
 def contains_phrase(spelled: bytes, phrase: str) -> bool:
-    """Whether the phrase's words stand in the spelled text one after the other, whole words only."""
+    """Whether the normalised text contains the phrase's words one after the other, as whole words."""
     sought = normalised_words(phrase).split()
     if not sought or not all(map(spelled.__contains__, sought)):
         return False
@@ -53,7 +53,7 @@ def plurals(phrase: str) -> tuple[str, ...]:
 
 
 def normalised_text(text: str) -> str:
-    """The text without case, invisible signs, repeated spaces or a final dot: what a reader takes to be the same."""
+    """The text in lower case, without invisible characters, repeated spaces or a final dot."""
     if not text.isascii():
         plain = unicodedata.normalize("NFKC", text)
         text = "".join(sign for sign in plain if unicodedata.category(sign) != "Cf")
@@ -64,7 +64,7 @@ GRAM = 5
 
 
 class SimilarTexts(NamedTuple):
-    """Two texts of different splits, by their order of arrival, and how much they share."""
+    """Two texts of different splits, by their position, and their similarity."""
 
     first: int
     second: int
@@ -72,7 +72,7 @@ class SimilarTexts(NamedTuple):
 
 
 class _Text(NamedTuple):
-    """A text's sequences, and the rarest of them, of which a match cannot miss all."""
+    """A text's word sequences, and the rarest ones, of which any match must share at least one."""
 
     number: int
     split: str
@@ -91,7 +91,7 @@ class SimilarTextFinder:
         self._splits: list[str] = []
 
     def add(self, split: str, spelled: bytes) -> None:
-        """Take in the next text, as `normalised_words` gives it."""
+        """Add the next text, as `normalised_words` returns it."""
         self._spelled.append(spelled)
         self._splits.append(split)
 

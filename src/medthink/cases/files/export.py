@@ -1,6 +1,6 @@
-"""Write a benchmark as a folder of JSON Lines or parquet, losing nothing.
+"""Write a benchmark as a folder of JSON Lines or parquet without loss.
 
-The folder is made beside its place and moved there when it is whole. The copy has the fingerprint of the original.
+The folder is written next to its destination and renamed when complete. The copy has the fingerprint of the original.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -39,9 +39,9 @@ _DICTIONARY_COLUMNS = [
 
 
 class Exported(msgspec.Struct, frozen=True):
-    """What an export wrote, and the path of every image with a problem, and which.
+    """The result of an export, with the path and problem of every faulty image.
 
-    `absent` ones are missing or may not be opened; `damaged` ones were copied as they are, but do not decode.
+    `absent` ones are missing or may not be opened; `damaged` ones were copied unchanged but cannot be decoded.
     """
 
     cases: int
@@ -51,7 +51,7 @@ class Exported(msgspec.Struct, frozen=True):
 
 
 class _Tally:
-    """What has been written so far, told on as it grows."""
+    """Counts of what has been written so far, reported to the progress callback."""
 
     def __init__(self, progress: Callable[[], None] | None) -> None:
         self._progress = progress
@@ -235,7 +235,7 @@ def batches_of(cases: Iterable[Case], size: int) -> Iterator[list[Case]]:
 
 
 def _type_of(value: Any) -> type:
-    """The Python type of a value that an Arrow column can hold as it is, else `object`."""
+    """The Python type of a value that an Arrow column can store unchanged, else `object`."""
     kind = type(value)
     if kind not in _SCALARS or (kind is int and value not in _INT64):
         return object
@@ -256,7 +256,7 @@ def _extra_field(name: str, seen: set[type]) -> pa.Field:
 
 
 def _with_embedded_images(fields: list[pa.Field], extras: Iterable[str]) -> pa.Schema:
-    """Add the image columns, and the note by which `datasets` knows them for images."""
+    """Add the image columns, and the metadata by which `datasets` recognises images."""
     if taken := sorted(set(extras) & set(EMBEDDED_COLUMNS)):
         raise DataError(f"a column of this name exists already: {taken[0]}", remedy="export without embedded images")
     features = {name: {"_type": "Image"} for name in EMBEDDED_COLUMNS}

@@ -1,7 +1,7 @@
-"""What lies in a benchmark's folder: which files are splits, and where the images are.
+"""The layout of a benchmark's folder: which files are splits, and where the images are.
 
 Every `*.jsonl` and `*.parquet` file of the folder is a split named by its stem, `train` first and `test` last of the
-usual names. Where a split stands in both forms, the JSON Lines file is read: it is lighter, and its errors name lines.
+usual names. If a split exists in both formats, the JSON Lines file is read: it is lighter, and its errors name lines.
 Images are taken from `images/`, else from `images.zip`, else from the parquet files that embed them.
 """
 
@@ -29,7 +29,7 @@ def find_tables(path: Path) -> tuple[CaseTable, ...]:
 
 
 def other_forms(path: Path, tables: tuple[CaseTable, ...]) -> list[tuple[CaseTable, CaseTable]]:
-    """The splits of a folder that stand there in another form too, each with that other form."""
+    """The splits of a folder that also exist in the other format, each with that other file."""
     if not path.is_dir():
         return []
     files = split_files(path)
@@ -42,7 +42,7 @@ def other_forms(path: Path, tables: tuple[CaseTable, ...]) -> list[tuple[CaseTab
 
 
 def find_images(path: Path, tables: tuple[CaseTable, ...]) -> ImageStore:
-    """The store that holds the images of the benchmark at this path."""
+    """The store of the images of the benchmark at this path."""
     root = path if path.is_dir() else path.parent
     folder, archive = root / FOLDER, root / f"{FOLDER}.zip"
     if _holds_anything(folder):
@@ -60,7 +60,7 @@ def find_images(path: Path, tables: tuple[CaseTable, ...]) -> ImageStore:
 
 
 def _holds_anything(folder: Path) -> bool:
-    """Whether a folder holds more than what a file manager leaves behind."""
+    """Whether a folder contains anything but a file manager's leftovers."""
     try:
         return any(not path.name.startswith(".") for path in folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):

@@ -1,8 +1,8 @@
 """Download the released benchmark from the Hugging Face hub, resuming interrupted downloads.
 
-The hub's library lists the files and moves the bytes. It keeps nothing of a file that was cut, which for one zip of six
-gigabytes is not good enough; so the parts are kept here, and every file is checked against the hub's own digest
-before it gets its name.
+The hub's library lists the files and transfers the bytes. It discards an interrupted file, which is not acceptable for
+a zip of six gigabytes; partial files are therefore kept here, and every file is checked against the hub's digest before
+it is renamed.
 """
 
 import hashlib
@@ -73,7 +73,7 @@ def find_snapshot(revision: str = REVISION, *, repository: str = REPOSITORY) -> 
 
 
 def pull_snapshot(snapshot: Snapshot, out: Path, *, progress: OnBytes | None = None) -> None:
-    """Fetch what is not there yet into `out`; `progress` is told every number of bytes gained, or lost again."""
+    """Download what is missing into `out`; `progress` is called with the bytes gained, or lost again."""
     _refuse_other_splits(snapshot, out)
     claim_folder(out, holds_more=True)
     stopped = threading.Event()
@@ -147,7 +147,7 @@ def _hub() -> "HfApi":
 
 @contextmanager
 def _speaking_to_hub(revision: str, *, writing: Path | None = None) -> Iterator[None]:
-    """Turn what the hub's library raises into our errors, and what the disk does where a file is being written."""
+    """Translate errors of the hub's library, and of the disk while a file is written, into ours."""
     # The HTTP library differs between versions of the hub's library; its error class is the one found here.
     from huggingface_hub.errors import HTTPError, RevisionNotFoundError  # type: ignore[attr-defined]
 
@@ -165,7 +165,7 @@ def _speaking_to_hub(revision: str, *, writing: Path | None = None) -> Iterator[
 
 @contextmanager
 def _understanding_hub() -> Iterator[None]:
-    """Turn what the hub's library raises over an address or an answer that is not a hub's into our error."""
+    """Translate the library's error for a server or reply that is not the hub's into ours."""
     try:
         yield
     except (ValueError, KeyError, TypeError):
@@ -182,7 +182,7 @@ def _hub_file(entry: Any) -> HubFile:
 
 
 def _wanted(files: list[HubFile]) -> list[HubFile]:
-    """Leave out git's own files, and the loose images where the zip holds them all in one download."""
+    """Leave out git's own files, and the single images if the zip contains them all."""
     has_zip = any(file.path == f"{FOLDER}.zip" for file in files)
     kept = (file for file in files if not file.path.startswith("."))
     return [file for file in kept if not (has_zip and file.path.startswith(f"{FOLDER}/"))]
@@ -199,7 +199,7 @@ def _refuse_other_splits(snapshot: Snapshot, out: Path) -> None:
 
 
 def _fetch(file: HubFile, snapshot: Snapshot, out: Path, meter: _Meter) -> None:
-    """Bring one file to its place, unless it is there already."""
+    """Download one file, unless it already exists."""
     target = out / file.path
     if target.is_file() and target.stat().st_size == file.size and _digest(target, file) == file.digest:
         meter.count(file.size)

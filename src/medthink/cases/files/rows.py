@@ -1,7 +1,7 @@
-"""A benchmark row as a case, and back, losing nothing.
+"""Conversion of a benchmark row to a case and back, without loss.
 
 A row is a flat dict with the released column names. Types are enforced here and only here; whether the values make
-sense (five options, a letter among them …) is the business of `check`, so that a defective case can be looked at.
+sense (five options, a letter among them …) is left to `check`, so that a defective case can be inspected.
 """
 
 import re
@@ -64,14 +64,14 @@ _LETTERS = [*LETTERS]
 
 
 class RowLocation(NamedTuple):
-    """Where a row stands, for error messages."""
+    """The location of a row, for error messages."""
 
     file: str
     row: int
 
 
 def case_from_row(row: dict[str, Any], *, split: str, store: ImageStore, place: RowLocation) -> Case:
-    """Build the case that a row states, or raise DataError naming the field."""
+    """Build a case from a row, or raise DataError naming the field."""
     if not isinstance(row, dict):
         raise DataError("a row must be an object", file=place.file, row=place.row, remedy="one JSON object per line")
     texts = _regular_texts(row) or _texts_of_any(row, place)
@@ -107,7 +107,7 @@ def case_from_row(row: dict[str, Any], *, split: str, store: ImageStore, place: 
 
 
 def row_from_case(case: Case) -> dict[str, Any]:
-    """The row that states this case, with the released column names; unfilled slots are left out."""
+    """The row of this case, with the released column names; unfilled slots are left out."""
     reference = case.reference
     row: dict[str, Any] = {
         "title": case.title,
@@ -168,14 +168,14 @@ def _texts_of_any(row: dict[str, Any], place: RowLocation) -> _Texts:
 
 
 def _extra(row: dict[str, Any]) -> dict[str, Any]:
-    """The columns the schema does not know, sorted."""
+    """The columns that are not in the schema, sorted."""
     if row.keys() <= _KNOWN:
         return {}
     return {column: row[column] for column in sorted(row.keys() - _KNOWN) if row[column] is not None}
 
 
 def _refuse_missing_columns(row: dict[str, Any], place: RowLocation) -> None:
-    """A column that is absent is not the same as one that is empty: an answer left out must not read as "no answer"."""
+    """Raise DataError for missing columns: an absent column is not the same as an empty one."""
     if row.keys() >= _REQUIRED:
         return
     missing = [column for column in COLUMNS if column not in row]

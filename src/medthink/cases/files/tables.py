@@ -1,7 +1,7 @@
 """The rows of a split, streamed from JSON Lines or parquet.
 
-Both readers give the same rows in the same order, hold a few hundred of them at a time, and turn what is wrong with
-one row into a DataError in its place, so that a check can go on; a file that cannot be read at all raises.
+Both formats give the same rows in the same order, keep a few hundred of them in memory, and yield a DataError in place
+of a faulty row, so that a check can continue; a file that cannot be read at all raises.
 """
 
 import math
@@ -47,7 +47,7 @@ class JsonlTable:
         self.split = split
 
     def rows(self) -> Iterator[SourceRow | DataError]:
-        """Every row, or in its place the error that says why it cannot be used."""
+        """Every row, or the error that says why it cannot be used."""
         for line in read_lines(self.path):
             try:
                 yield SourceRow(line.number, line.offset, parse_line(line, file=self.path))
@@ -72,7 +72,7 @@ class ParquetTable:
         self.split = split
 
     def rows(self) -> Iterator[SourceRow | DataError]:
-        """Every row, or in its place the error that says why it cannot be used."""
+        """Every row, or the error that says why it cannot be used."""
         number = 0
         for batch, marked in self._batches():
             for values in self._rows_of(batch):
@@ -159,7 +159,7 @@ def prefetch(found: Iterator[_T]) -> Iterator[_T]:
 
 @contextmanager
 def reading_parquet(path: Path) -> Iterator[None]:
-    """Turn what the parquet library raises into DataError."""
+    """Translate errors of the parquet library into DataError."""
     import pyarrow as pa
 
     try:
@@ -254,7 +254,7 @@ def _refuse_columns(schema: "pa.Schema", path: Path) -> None:
     if missing := [column for column in COLUMNS if column not in names]:
         raise DataError(
             f"these columns are missing: {', '.join(missing)}",
-            file=path, remedy="is this a split of a MedThinkVQA-style benchmark?",
+            file=path, remedy="check that this is a split of a benchmark in the MedThinkVQA form",
         )  # fmt: skip
     if len(names) < len(schema.names):
         twice = sorted({name for name in schema.names if schema.names.count(name) > 1})

@@ -1,8 +1,8 @@
 """ICC colour profiles rebuilt from their numbers alone: description, copyright, dates and private tags stay behind.
 
-Kept are profiles of screens and cameras, which say by three colours and their curves (or one curve of grey) how pixels
-look. Each value must be of a size and in a range in which no words fit. Profiles of any other kind are left out: they
-hold tables in which anything could stand.
+Profiles of screens and cameras are kept: three colours with their curves (or one curve of grey) define how pixels look.
+Each value must be of a size and in a range in which no words fit. Profiles of any other kind are left out: they hold
+tables in which anything could stand.
 """
 
 import struct
@@ -21,7 +21,7 @@ _ONE = 65536  # 1 as a number with 16 bits after the point
 
 
 def rebuild_profile(profile: bytes) -> bytes | None:
-    """The profile with nothing in it but how to show the picture; None where it cannot be told from its numbers."""
+    """The profile reduced to what is needed to show the picture; None if its numbers do not define that."""
     tags = _read_tags(profile)
     wanted = _WANTED.get(profile[16:20])
     if tags is None or wanted is None or profile[12:16] not in _CLASSES or profile[20:24] != b"XYZ ":
@@ -100,11 +100,11 @@ _WANTED: dict[bytes, dict[bytes, _Check]] = {
 
 
 class MalformedImage(DataError):
-    """An image file whose segments or chunks cannot be followed to their end."""
+    """A malformed image file: its segments or chunks are broken."""
 
 
 class TruncatedImage(MalformedImage):
-    """An image file that ends before its picture does."""
+    """A truncated image file."""
 
 
 def truncated_image(name: str) -> TruncatedImage:

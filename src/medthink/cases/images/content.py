@@ -25,7 +25,7 @@ from medthink.core.errors import DataError, UsageError
 
 
 def without_metadata(data: bytes, *, name: str = "") -> bytes:
-    """The same picture without its metadata: the same object when there is none, Malformed when broken.
+    """The same picture without its metadata: the same object if there is none, MalformedImage if the file is broken.
 
     An EXIF orientation is metadata too; whoever removes it must turn the pixels (see `images.as_shown`).
     """
@@ -166,7 +166,7 @@ def open_header(data: bytes, *, name: str) -> Image.Image:
 
 
 def upright_size(data: bytes, *, name: str) -> tuple[int, int]:
-    """Width and height as the picture is looked at, its orientation applied, or DataError; no pixel is decoded."""
+    """Width and height after the orientation is applied, or DataError; no pixel is decoded."""
     header = open_header(data, name=name)
     is_turned = _orientation(header) in _ON_ITS_SIDE
     return (header.height, header.width) if is_turned else header.size
@@ -178,7 +178,7 @@ def has_alpha(picture: Image.Image) -> bool:
 
 
 def is_transparent(picture: Image.Image) -> bool:
-    """Whether any pixel lets through what lies behind it; an alpha channel that is opaque everywhere hides nothing."""
+    """Whether any pixel is transparent; an alpha channel that is opaque everywhere does not count."""
     return has_alpha(picture) and picture.convert("RGBA").getchannel("A").getextrema() != (255, 255)
 
 
@@ -246,7 +246,7 @@ def _is_plain(data: bytes, name: str) -> bool:
 
 
 def _clean(data: bytes, name: str) -> bytes | None:
-    """The bytes without metadata; None when the file's structure is broken and only decoding can tell its worth."""
+    """The bytes without metadata; None if the file's structure is broken, so that it must be decoded."""
     try:
         return without_metadata(data, name=name)
     except MalformedImage:
@@ -333,9 +333,11 @@ def _refuse_bad_limits(accepts: frozenset[str], max_side: int | None, max_bytes:
     if not accepts & _FORMATS.keys():
         raise UsageError("the receiver accepts neither JPEG nor PNG", remedy="name image/jpeg or image/png")
     if max_side is not None and max_side < 1:
-        raise UsageError(f"a longest side of {max_side} is not valid", remedy="give a number of pixels from 1 up")
+        raise UsageError(f"a longest side of {max_side} is not valid", remedy="give a number of pixels of at least 1")
     if max_bytes is not None and max_bytes < 1:
-        raise UsageError(f"{max_bytes} bytes are not enough for an image", remedy="give a number of bytes from 1 up")
+        raise UsageError(
+            f"{max_bytes} bytes are not enough for an image", remedy="give a number of bytes of at least 1"
+        )
     if not 1 <= quality <= 95:
         raise UsageError(f"JPEG quality {quality} is not valid", remedy="give a number from 1 to 95")
 

@@ -19,7 +19,7 @@ _CACHE_BYTES = 256 * 1024 * 1024
 
 
 class _Spot(NamedTuple):
-    """Where one image lies: file, row group, column, and the row inside the group."""
+    """The location of one image: file, row group, column, and the row inside the group."""
 
     file: Path
     group: int
@@ -51,11 +51,11 @@ class ParquetImages(StampedStore):
 
     @property
     def place(self) -> str:
-        """The files themselves, whichever links lead to them."""
+        """The real paths of the files, links resolved."""
         return "\n".join(os.path.realpath(file) for file in self.files)
 
     def stamp(self, path: str) -> Stamp:
-        """The stamp that the image's file had when it was opened, and where in it the image is."""
+        """The stamp of the image's file when it was opened, and the image's position in it."""
         spot = self._spots().get(path)
         stamp = () if spot is None else self._stamps[spot.file]
         return (*stamp, spot.group, spot.row) if spot is not None and stamp else ()
@@ -135,7 +135,7 @@ def _find_images(path: Path, file: "pq.ParquetFile") -> Iterator[tuple[str, _Spo
 
 
 def _small_leaf(schema: "pa.Schema", column: str) -> str:
-    """What to read of an image column to learn where it is null: its `path` if it has one, without the bytes."""
+    """The smallest part of an image column that shows which rows are null: its `path` if it has one."""
     import pyarrow.types as types
 
     kind = schema.field(column).type

@@ -1,4 +1,4 @@
-"""Facts of images kept in a table on disk, of which only a stretch is in memory at any time."""
+"""A cache of image facts (digests, sizes) in a table on disk, of which only a part is in memory."""
 
 import os
 import sqlite3
@@ -18,7 +18,7 @@ from medthink.core.files import cache_folder
 
 
 class ImageFacts(NamedTuple):
-    """The digest of an image's bytes, and the size of one that goes out as it is: a plain JPEG."""
+    """The digest of an image's bytes, and the size of a plain JPEG, which is sent unchanged."""
 
     digest: str
     plain_size: Size | None
@@ -37,9 +37,9 @@ SETTLED_NS = 2_000_000_000
 
 
 def stamp_of(found: os.stat_result) -> Stamp:
-    """The stamp of a file; empty for one that was changed just now.
+    """The stamp of a file; empty if it was changed just now.
 
-    Whoever rewrites a file changes `st_ctime_ns` too, which no program can set.
+    Rewriting a file also changes `st_ctime_ns`, which no program can set.
     """
     if time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) < SETTLED_NS:
         return ()
@@ -47,12 +47,12 @@ def stamp_of(found: os.stat_result) -> Stamp:
 
 
 class StampedStore(ABC):
-    """A store of images that can say whether an image may have changed; its digests are made anew each time."""
+    """A store of images that reports whether an image may have changed; digests are computed each time."""
 
     @property
     @abstractmethod
     def place(self) -> str:
-        """Where the store is, told apart from every other."""
+        """The identity of the store, different from that of every other."""
 
     @abstractmethod
     def stamp(self, path: str) -> Stamp:
@@ -117,9 +117,9 @@ _OF_THIS_SESSION = ""
 
 
 class FactTable:
-    """Facts by path and stamp, safe to use from several threads and processes; `is_new` forgets those from before.
+    """Facts by path and stamp, safe to use from several threads and processes; `is_new` discards earlier ones.
 
-    A table that cannot be read or written is replaced by one that lasts as long as the session.
+    A table that cannot be read or written is replaced by one that exists during the session only.
     """
 
     def __init__(self, file: Path, *, is_new: bool) -> None:
@@ -131,13 +131,13 @@ class FactTable:
         self._unwritten: dict[str, _Kept] = {}
 
     def find(self, path: str, stamp: Stamp) -> ImageFacts | None:
-        """The facts of the image at this path, if its stamp is the one it had then."""
+        """The cached facts of the image at this path, if its stamp is unchanged."""
         with self._turn:
             mark, facts = self._unwritten.get(path) or self._at_hand.get(path) or self._look(path)
         return facts if mark == _mark(stamp) else None
 
     def keep(self, path: str, stamp: Stamp, facts: ImageFacts) -> None:
-        """Remember the facts of an image."""
+        """Add the facts of an image."""
         with self._turn:
             self._at_hand.pop(path, None)
             self._unwritten[path] = (_mark(stamp), facts)
@@ -145,12 +145,12 @@ class FactTable:
                 self._write()
 
     def save(self) -> None:
-        """Write what was learned."""
+        """Write the new facts to disk."""
         with self._turn:
             self._write()
 
     def _look(self, path: str) -> _Kept:
-        """What is kept of an image; what was met after it comes along, because it is asked for next."""
+        """The cached row of an image; the rows after it are read too, because they are asked for next."""
         if len(self._at_hand) >= _MOST_AT_HAND:
             self._at_hand.clear()
         try:
@@ -210,7 +210,7 @@ class FactTable:
         return table
 
     def _give_up(self, error: sqlite3.Error) -> None:
-        """Go on with a table of this session; one that is damaged is removed, one that is only in use is left."""
+        """Continue with a table for this session; a damaged file is removed, one that is in use is left alone."""
         if not isinstance(error, sqlite3.OperationalError):
             self._remove()
         self._opened = self._open(_OF_THIS_SESSION)
@@ -225,7 +225,7 @@ def _mark(stamp: Stamp) -> bytes:
 
 
 class CachingImageStore(StampedStore):
-    """A store whose facts are remembered from one session to the next; with `rehash` nothing from before counts."""
+    """A store whose facts are cached between sessions; with `rehash`, earlier ones are ignored."""
 
     def __init__(self, store: StampedStore, *, rehash: bool = False) -> None:
         self._store = store
@@ -268,7 +268,7 @@ class CachingImageStore(StampedStore):
         return data, facts
 
     def save(self) -> None:
-        """Keep what was learned; a cache that cannot be written costs time and nothing else."""
+        """Save the new facts; a cache that cannot be written only costs time."""
         self._table.save()
 
     def _find(self, path: str, stamp: Stamp) -> ImageFacts | None:

@@ -1,4 +1,4 @@
-"""JPEG files segment by segment: what says how to show the picture stays, in the size it needs; all else goes."""
+"""JPEG cleaning, segment by segment: what is needed to show the picture is kept, everything else is removed."""
 
 import re
 from collections.abc import Iterator
@@ -45,13 +45,13 @@ def clean_jpeg(data: bytes, name: str) -> bytes:
 
 
 def is_clean(marker: int, data: bytes) -> bool:
-    """Whether a segment is left as it is."""
+    """Whether a segment is left unchanged."""
     one = Segment(marker, data)
     return (_clean_profile([one]) if _is_profile(one) else _clean(one)) == data
 
 
 def segment_end(data: bytes, at: int, marker: int, name: str = "") -> int:
-    """Where the segment ends that starts at a byte, with the scan it opens; CutOff when that is not there."""
+    """The end of the segment that starts at a byte, with the scan it opens; TruncatedImage if it is missing."""
     if marker in _STANDALONE or marker == _EOI:
         return at + 2
     length = int.from_bytes(data[at + 2 : at + 4], "big")
@@ -84,7 +84,7 @@ def _segments(data: bytes, name: str) -> Iterator[Segment]:
 
 
 def _clean(one: Segment) -> bytes:
-    """The segment in the size it needs; nothing where it carries no part of the picture."""
+    """The segment reduced to what is needed; empty if it carries no part of the picture."""
     payload = one.data[4:]
     if one.marker == _APP0 and payload.startswith(_JFIF):
         return _head(one.data, _JFIF_BYTES) + b"\0\0" if len(one.data) >= _JFIF_BYTES else b""
@@ -103,7 +103,7 @@ def _is_profile(one: Segment) -> bool:
 
 
 def _clean_profile(segments: list[Segment]) -> bytes:
-    """The colour profile of the file in one segment, without its texts; nothing where there is none to keep."""
+    """The colour profile of the file in one segment, without its texts; empty if there is none to keep."""
     # Each part begins with its number.
     parts = sorted((one.data[_ICC_HEAD - 2 : _ICC_HEAD], one.data[_ICC_HEAD:]) for one in segments if _is_profile(one))
     profile = rebuild_profile(b"".join(part for _, part in parts)) if parts else None
@@ -141,7 +141,7 @@ def plain_jpeg_size(data: bytes) -> Size | None:
 
 
 def _walk(data: bytes) -> tuple[Size | None, int]:
-    """The picture's size and where it ends; no size when there is anything that is not plain."""
+    """The picture's size and end; no size if anything in it is not plain."""
     sizes: list[Size | None] = []
     others: set[int] = set()
     at, marker, scans = 0, 0, 0

@@ -1,4 +1,4 @@
-"""PNG files chunk by chunk: what says how to show the picture stays, in the size it needs; all else goes."""
+"""PNG cleaning, chunk by chunk: what is needed to show the picture is kept, everything else is removed."""
 
 import struct
 import zlib
@@ -22,7 +22,7 @@ _MOST_PROFILE_BYTES = 4 * 1024 * 1024
 
 
 class Chunk(NamedTuple):
-    """A PNG chunk: its name, what it holds, and all of its bytes."""
+    """A PNG chunk: its name, its content, and all of its bytes."""
 
     kind: bytes
     content: bytes
@@ -99,7 +99,7 @@ def _read_header(first: Chunk, name: str) -> _Header:
 
 
 def _clean(one: Chunk, header: _Header) -> bytes:
-    """The chunk as it stays; nothing where it carries no part of the picture."""
+    """The chunk as it is kept; empty if it carries no part of the picture."""
     if one.kind == b"IHDR":
         return one.data
     if one.kind == b"IEND":
@@ -127,7 +127,7 @@ def _clean_profile(content: bytes) -> bytes:
 
 
 def _clean_pixels(chunks: list[Chunk], header: _Header, name: str) -> list[bytes]:
-    """The chunks of pixels: as they are where they hold the picture and no more, else packed anew."""
+    """The chunks of pixels: unchanged if they contain exactly the picture, else compressed again."""
     pixels = [one for one in chunks if one.kind == b"IDAT"]
     if any(zlib.crc32(one.kind + one.content) != int.from_bytes(one.data[-4:], "big") for one in pixels):
         raise MalformedImage("broken PNG: a checksum of the pixels is wrong", file=name, remedy="replace the file")

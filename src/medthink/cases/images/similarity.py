@@ -44,7 +44,7 @@ def appearance(picture: "PillowImage") -> ImageAppearance | None:
 
 
 def look_alikes(seen: Sequence[ImageAppearance]) -> Iterator[tuple[int, int]]:
-    """Every pair that looks the same, by their places."""
+    """Every pair that looks the same, by position."""
     import numpy as np
 
     hashes = np.array([one.hash for one in seen], dtype=np.uint64)

@@ -1,6 +1,6 @@
-"""Where a benchmark's images lie, and the only code that opens them.
+"""The stores of a benchmark's images, the only code that opens them.
 
-A path comes from a file somebody else wrote, so it is judged before anything is opened: nothing but the benchmark's
+A path comes from someone else's file, so it is checked before anything is opened: nothing but the benchmark's
 `images/`, its `images.zip` or its parquet files is ever read, and no image may be larger than the limit.
 """
 
@@ -37,14 +37,14 @@ LINKS_OUT = f"a symbolic link leads out of {FOLDER}/"
 
 
 def path_problem(path: str) -> str:
-    """Why this path may not be opened whatever lies there, or "" when it may."""
+    """Why this path may not be opened, whatever is there, or "" if it may."""
     # Nearly every path is of this form, which none of the reasons below fits; it is asked for every image.
     if len(path) <= _MAX_NAME_BYTES and _PLAIN.fullmatch(path):
         return ""
     if not path:
         return "the path is empty"
     if _UNPRINTABLE.search(path):
-        return "the path holds a backslash, a control character or invalid Unicode"
+        return "the path contains a backslash, a control character or invalid Unicode"
     if len(path) > _MAX_PATH_CHARS or any(len(part.encode()) > _MAX_NAME_BYTES for part in path.split("/")):
         return "the path is too long"
     if _SCHEME.match(path):
@@ -67,18 +67,18 @@ def list_by_folder(paths: Iterable[str]) -> dict[str, list[str]]:
 
 
 class NoImages(StampedStore):
-    """The store of a benchmark that came without images."""
+    """The store of a benchmark without images."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     @property
     def place(self) -> str:
-        """The folder that has none."""
+        """The benchmark's folder."""
         return str(self.root)
 
     def stamp(self, path: str) -> Stamp:  # noqa: ARG002
-        """None is known."""
+        """No stamp."""
         return ()
 
     def read_stamped(self, path: str) -> tuple[bytes, Stamp]:
@@ -114,7 +114,7 @@ class FolderImages(StampedStore):
 
     @property
     def place(self) -> str:
-        """The folder itself, whichever links lead to it."""
+        """The real path of the folder, links resolved."""
         return f"{self._real_root}/{FOLDER}"
 
     def stamp(self, path: str) -> Stamp:
@@ -171,7 +171,7 @@ class FolderImages(StampedStore):
         return files, folders
 
     def _locate(self, path: str) -> tuple[str, str, os.stat_result | None]:
-        """The real place of an image, why it may not be read, and what the system knows of it."""
+        """The real path of an image, why it may not be read, and its file status."""
         if problem := path_problem(path):
             return "", problem, None
         # Strings and not pathlib: this runs once per image, and is ten times faster.
@@ -199,7 +199,7 @@ class FolderImages(StampedStore):
         return real.startswith(self._inside)
 
     def _resolve_folder(self, folder: str) -> str:
-        """The folder's real place; images and cases are asked for one after the other, so the last is kept."""
+        """The folder's real path; requests come in order, so the last one is cached."""
         known, real = self._last_folder
         if folder != known:
             above, _, name = folder.rpartition("/")
@@ -236,7 +236,7 @@ class FolderImages(StampedStore):
 
 
 def _places_for_images(root: Path, real_root: str) -> tuple[str, ...]:
-    """The folders that images may really lie in: `images/`, and the hub's `blobs/` for a snapshot in its cache."""
+    """The real folders that images may be in: `images/`, and the hub's `blobs/` for a snapshot in its cache."""
     places: tuple[str, ...] = (f"{real_root}/{FOLDER}/",)
     if root.absolute().parent.name == "snapshots" and root.absolute().parent.parent.name.startswith("datasets--"):
         places += (os.path.join(os.path.realpath(root.absolute().parent.parent), "blobs", ""),)  # noqa: PTH118
@@ -256,7 +256,7 @@ class ZipImages(StampedStore):
 
     @property
     def place(self) -> str:
-        """The zip itself, whichever links lead to it."""
+        """The real path of the zip, links resolved."""
         return os.path.realpath(self.path)
 
     def stamp(self, path: str) -> Stamp:
@@ -324,7 +324,7 @@ def _canonical(name: str) -> str:
 
 
 def _is_wanted(name: str) -> bool:
-    """Whether a member is a file, and more than what a file manager left behind."""
+    """Whether a member is a file, and not a file manager's leftover."""
     last = name.rpartition("/")[2]
     return bool(last) and not last.startswith(".") and not name.startswith("__MACOSX/")
 

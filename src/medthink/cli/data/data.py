@@ -52,7 +52,7 @@ _SHOWN_PER_CODE = 5
 @click.command("check")
 @click.argument("path", metavar="DATA", type=click.Path())
 @click.option("--images", is_flag=True, help="Also check the image files' contents, on all cores.")
-@cluster_flag("Look inside the image files")
+@cluster_flag("Check the image files' contents")
 @json_flag
 def data_check(path: str, images: bool, cluster: str | None, as_json: bool) -> None:
     """Find every broken invariant of a benchmark: errors and warnings, with the remedy for each.

@@ -16,7 +16,7 @@ from medthink.core.errors import Declined, UsageError
 if TYPE_CHECKING:
     from medthink.bridges.targets import WrittenTarget
 
-_THE_REST = "the rest is written; medthink data check lists every such image"
+_THE_REST = "everything else is written; medthink data check lists these images"
 _NAMED = 5
 
 

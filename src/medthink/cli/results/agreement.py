@@ -1,4 +1,4 @@
-"""`medthink agreement`: how far readers and judges of a run agree, and what a judge's errors do to its numbers."""
+"""`medthink agreement`: agreement of a run's readers and judges, and the effect of a judge's errors on its numbers."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -42,7 +42,7 @@ def _show_items(found: "ReadItems") -> None:
 
     out = console()
     rows = [(one.case, one.items, rate_text(one.wrong), rate_text(one.differ)) for one in found.cases[:_SHOWN]]
-    title = f"{found.aspect}: {len(found.cases)} cases, {len(found.raters)} raters; the most divisive first"
+    title = f"{found.aspect}: {len(found.cases)} cases, {len(found.raters)} raters; those with most disagreement first"
     out.print(print_table(title, ("case", "items", "labelled wrong", "rater pairs that differ"), rows, right=[0, 1]))
     if found.false_share is None:
         out.print("No reader's label is contradicted by two or more others.")
@@ -51,10 +51,10 @@ def _show_items(found: "ReadItems") -> None:
             (one.reader, one.case, one.others, as_percent(one.doubt, 0), one.text) for one in found.alone[:_SHOWN]
         ]
         columns = ("reader", "case", "others", "doubt", "item")
-        out.print(print_table("Worth a second look: one reader against all others", columns, looked, right=[1, 2]))
+        out.print(print_table("Possible errors: one reader against all others", columns, looked, right=[1, 2]))
         out.print(
-            f"{len(found.alone)} labels; expect the reader to be right after all in {as_percent(found.false_share, 0)} "
-            "of them if raters err independently, and in 5 to 15 points more where a tenth to a fifth of the items "
+            f"{len(found.alone)} labels; expect the reader to be right in {as_percent(found.false_share, 0)} "
+            "of them if raters err independently, and in 5 to 15 points more if a tenth to a fifth of the items "
             "mislead all raters. A reading list, not a finding; --json has all."
         )
     out.print()
@@ -80,7 +80,7 @@ def agreement(
     """Compare the readers in TABLES and the judges of RUN with each other.
 
     TABLES are CSV, XLSX or JSONL files that readers filled in; without any, judges are compared with judges. Every row
-    that cannot be used is listed, and empty ones are counted. The result is kept in RUN/agreement.json.
+    that cannot be used is listed, and empty ones are counted. The result is stored in RUN/agreement.json.
 
     \b
     Example: medthink agreement runs/retrieval reading/anna.csv reading/ben.csv --key reading-key.json
@@ -122,7 +122,7 @@ def _show(result: "RunAgreement", *, with_slices: bool) -> None:
         out.print(print_table(f"{kind}: {a} and {b}{place}", columns, rows, right=[1]))
     if groups:
         out.print(
-            "Intervals are 95 % over cases; – is undefined; ! marks a κ that misleads because one label prevails."
+            "Intervals are 95 % over cases; – is undefined; ! marks a κ that is misleading because one label prevails."
         )
     _show_validity(result)
 

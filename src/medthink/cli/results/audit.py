@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from medthink.scoring.scores import Scores
 
 _MEANINGS = {
-    "letters": "wrong options put back under their published letters",
+    "letters": "wrong options given their published letters",
     "hidden option": "a hidden wrong option named word for word, the others in published order (by chance: in another)",
     "case number": "the case's number named",
     "answers": "answers right in the published order (by chance: in another, weighted to the same right letters)",
@@ -35,7 +35,7 @@ _MEANINGS = {
 def show_contamination(
     runs: Sequence[Path], controls: Sequence[Path], data: Sequence[Path], *, released: "date | None", as_json: bool
 ) -> None:
-    """Test the runs and print what was found; exit code 1 if a run that is not a control raises an alarm."""
+    """Test the runs and print the results; exit code 1 if a run that is not a control raises an alarm."""
     from medthink.audit.contamination import audit_contamination
     from medthink.scoring.score import cached_scores
 
@@ -93,7 +93,7 @@ def _row(trace: "MemorisationResult") -> tuple[object, ...]:
 
 
 def _explain(found: "Contamination") -> None:
-    """What each line means, and the rates that raise no alarm."""
+    """Print the meaning of each line, and the rates that raise no alarm."""
     from medthink.scoring.scores import difference_text, rate_text
 
     out = console()
@@ -123,7 +123,7 @@ def _explain(found: "Contamination") -> None:
 
 
 def _statement(found: "Contamination") -> str:
-    """The verdict with its error rate; every "no alarm" says what could have been detected."""
+    """The verdict with its error rate; every "no alarm" states what could have been detected."""
     alarms = ", ".join(trace.kind for trace in found.alarms)
     if alarms and found.is_control:
         return (
@@ -182,7 +182,7 @@ def audit() -> None:
     "released",
     type=click.DateTime(["%Y-%m-%d"]),
     metavar="DATE",
-    help="The day from which the model cannot know cases: show accuracy before and after it.",
+    help="The model's training cut-off date: show accuracy before and after it.",
 )
 @data_flag.but(cls=ListOption, help="A benchmark of RUNS or controls, if it has moved; may be repeated.")
 @json_flag
@@ -193,7 +193,7 @@ def audit_contamination(
     data: tuple[Path, ...],
     as_json: bool,
 ) -> None:
-    """Test whether the models of RUNS have seen the cases before. Exit code 1 when an alarm is raised.
+    """Test whether the models of RUNS have seen the cases before. Exit code 1 if an alarm is raised.
 
     RUNS are runs of the task recall, and answer runs of the same models.
 
@@ -209,10 +209,10 @@ def audit_contamination(
 @split_flag
 @json_flag
 def audit_shortcuts(data: Path, runs: tuple[Path, ...], split: str, as_json: bool) -> None:
-    """Audit the benchmark DATA for shortcuts, and RUNS (or submission files) for what they add over guessing.
+    """Audit the benchmark DATA for shortcuts, and RUNS (or submission files) for their gain over guessing.
 
     No model is asked: guessers are trained on the train split (or cross-validated) in seconds. Runs of one model under
-    different conditions (no images, swapped images, rotated options) are compared. Exit code 1 when an alarm is raised.
+    different conditions (no images, swapped images, rotated options) are compared. Exit code 1 if an alarm is raised.
 
     \b
     Example: medthink audit bench/
@@ -241,7 +241,7 @@ def audit_shortcuts(data: Path, runs: tuple[Path, ...], split: str, as_json: boo
 
 
 def _score(runs: tuple[Path, ...], data: Path, split: str) -> "list[Scores]":
-    """The runs' scores; guessers only cover the audited split, so runs on another are refused."""
+    """The runs' scores; guessers cover the audited split only, so runs on another are refused."""
     from medthink.scoring.inputs import load_all
     from medthink.scoring.score import cached_scores
 
@@ -253,7 +253,7 @@ def _score(runs: tuple[Path, ...], data: Path, split: str) -> "list[Scores]":
                 remedy=f"audit it with --split {one.origin.split}",
             )
         if one.answers is None:
-            print_line(f"{one.origin.name}: it was not asked for letters, so there is nothing to audit", stderr=True)
+            print_line(f"{one.origin.name}: it has no letters, so there is nothing to audit", stderr=True)
     return scored
 
 
@@ -299,7 +299,7 @@ def _show_benchmark(found: "BenchmarkAudit") -> None:
 
 
 def _could_be_seen(found: "BenchmarkAudit") -> str:
-    """Every "no alarm" says what could have been detected."""
+    """Every "no alarm" states what could have been detected."""
     if found.detectable is None:
         return f"{found.n_cases} cases are too few to detect any guesser."
     return (
@@ -322,7 +322,7 @@ def _show_audit(audit: "RunAudit") -> None:
     out.print(f"Diagnostic gain of {name}: {difference_text(audit.diagnostic_gain)}")
     out.print(
         f"That is over the strongest rival without images ({audit.strongest_rival}), and "
-        f"{rate_text(audit.normalised_gain)} of what that rival left to gain."
+        f"{rate_text(audit.normalised_gain)} of the possible gain over that rival."
     )
     if caution := gain_caution(audit):
         out.print(f"Caution: {caution}.")

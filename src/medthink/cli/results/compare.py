@@ -39,10 +39,10 @@ _MOST_BESIDE = 6
 def compare(
     runs: tuple[Path, ...], data: Path | None, split: str, by_case: bool, sequential: bool, as_json: bool
 ) -> None:
-    """Compare RUNS (run folders or submission files) on the same cases, and say which differences are significant.
+    """Compare RUNS (run folders or submission files) on the same cases, and report which differences are significant.
 
-    A sweep or a folder of runs stands for its runs. Runs of different benchmarks, cases or kinds are refused, naming
-    what differs.
+    A sweep or a folder of runs stands for its runs. Runs of different benchmarks, cases or kinds are refused, with the
+    reason.
 
     \b
     Example: medthink compare runs/all-images runs/no-images
@@ -139,7 +139,7 @@ def _show_suspects(view: "ItemView") -> None:
         f"{as_percent(share, 0)} if {wrong} of keys are wrong" for wrong, share in found.false_share.items()
     )
     out.print(
-        f"Worth a reader's look, because the best {len(found.voters)} models all name the same other option: {listed}."
+        f"Possibly wrong keys, because the best {len(found.voters)} models all name the same other option: {listed}."
     )
     out.print(
         f"Expect false alarms: {shares}, where models are strong; 45 to 72 % where weak models share distractors."
@@ -162,7 +162,7 @@ def _show_differing(comparison: "Comparison") -> None:
 
 
 def _show_many(comparison: "Comparison") -> None:
-    """Many runs: how many pairs differ, and what difference the cases could have shown."""
+    """Print a summary of many runs: the number of differing pairs, and the detectable difference."""
     from statistics import quantiles
 
     from medthink.stats.power import Resolution
@@ -282,11 +282,11 @@ def show_stopping(statements: "list[SequentialStatement]") -> None:
     ]
     columns = ("what", "claim", "cases", "95 % interval, valid at every look", "known", "after", "cases saved")
     out = console()
-    out.print(print_table("Watched in a random order", columns, rows))
+    out.print(print_table("Cases in a random order", columns, rows))
     for claim in dict.fromkeys(one.claim for one in statements):
         out.print(f"{claim}: {_CLAIMS[claim].format(n=statements[0].n_cases)}.")
     out.print(
-        "These intervals stay valid however often one looks; Wilson's and McNemar's do not once a run is stopped early."
+        "These intervals stay valid however often you look; Wilson's and McNemar's do not if a run is stopped early."
     )
 
 

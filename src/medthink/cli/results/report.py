@@ -1,4 +1,4 @@
-"""`medthink report`: runs as one page to read and show, and as tables and a figure for a paper."""
+"""`medthink report`: runs as one page, and as tables and a figure for a paper."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--latex", metavar="FILE", type=PATH, help="Also the tables in LaTeX (booktabs).")
 @json_flag
 def report(runs: tuple[Path, ...], out: Path, as_json: bool, **options: "Unpack[ReportOptions]") -> None:
-    """Write one self-contained page about RUNs (runs or submission files): summary, figures, cases, how it was made.
+    """Write one self-contained page about RUNs (runs or submission files): summary, figures, cases, provenance.
 
     A sweep or a folder of runs stands for its runs. The page opens from disk and loads nothing from elsewhere; it
     contains no JavaScript unless --interactive is given. Runs on other cases or with expert cues are shown in separate

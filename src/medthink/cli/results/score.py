@@ -117,7 +117,7 @@ def _benchmark_of(run: Path) -> Path:
 
 
 def _rivals(scored: "list[Scores]", benchmarks: Sequence[Path]) -> "tuple[dict[str, RivalColumns], list[str]]":
-    """Each lettered run's strongest rival and its gain, by name, and what the gains do not show."""
+    """Each lettered run's strongest rival and its gain, by name, and the limits of the gains."""
     from medthink.audit.rivals import rival_guesses
     from medthink.audit.runs import audit_run, gain_caution
     from medthink.cases.benchmark import Benchmark

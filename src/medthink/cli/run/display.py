@@ -1,4 +1,4 @@
-"""What `medthink run` shows: how far it is, an estimate, the prompts."""
+"""Output of `medthink run`: progress, an estimate, the prompts."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ def show_progress(run: Path, manifest: Manifest) -> None:
 
 
 def show_estimate(spec: RunSpec, transport: "Transport", *, as_json: bool) -> None:
-    """What the run, or the rest of it, would take."""
+    """Print the estimated calls, tokens and cost of the run, or the rest of it."""
 
     from medthink.runs.dry_run import estimate
 
@@ -110,7 +110,7 @@ def _image(image: ImagePart) -> str:
 
 
 def show_progress_of(run: Path, manifest: Manifest, progress: Progress) -> None:
-    """The table of a run that is not at work: what was done, what it cost, and what failed."""
+    """Print the table of a run that is not in progress: calls, cost and failures."""
     reported = ", ".join(progress.reported_models) or "–"
     rows = [
         *about_run(manifest, f" (reported: {reported})"),
@@ -145,7 +145,7 @@ def _say_cost(progress: Progress) -> str:
     if not progress.is_least_cost:
         return cost
     attempts = count_of(progress.uncounted_replies, "attempt")
-    return f"{cost}: nobody counted the tokens of {attempts}, which stand at the most they may cost"
+    return f"{cost}: the tokens of {attempts} were not counted, so their maximum cost is included"
 
 
 def _say_state(progress: Progress) -> str:
@@ -154,7 +154,7 @@ def _say_state(progress: Progress) -> str:
 
 
 def _done(progress: Progress) -> str:
-    """What will not be asked again; a failed case will."""
+    """The cases that will not be asked again; failed ones will."""
     states = {state: count for state, count in progress.states.items() if state != "failed"}
     cost = as_usd(progress.cost_usd, is_least=progress.is_least_cost)
     made = f"{sum(states.values()):,} of {progress.cases:,} predictions: {describe_states(states)}"
@@ -172,7 +172,7 @@ def read_jobs(run: Path) -> "list[Batch]":
 
 
 def say_jobs_waiting(run: Path) -> list[tuple[str, str]]:
-    """The batches that have not ended, in a line each."""
+    """Print the batches that have not ended, one line each."""
     waiting = [one for one in read_jobs(run) if one.state != "ended"]
     return [
         (
@@ -185,7 +185,7 @@ def say_jobs_waiting(run: Path) -> list[tuple[str, str]]:
 
 
 def say_failures(run: Path) -> list[tuple[str, str]]:
-    """Why calls failed, in a line for each kind."""
+    """Print why calls failed, one line per kind."""
     records = LedgerQueries.open(run)
     rows = [("failed calls", f"{count:,} × {kind}: {detail}") for kind, detail, count in records.failures()]
     records.close()

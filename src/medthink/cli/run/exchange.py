@@ -39,10 +39,10 @@ def export_run(run: Path, out: Path, target: str, as_json: bool, **options: Any)
 @data_flag
 @json_flag
 def import_replies(file: Path, out: Path, data: Path | None, as_json: bool) -> None:
-    """Import what another program made: the output of vllm run-batch, or a log of Inspect AI (LOG.eval).
+    """Import another program's results: the output of vllm run-batch, or a log of Inspect AI (LOG.eval).
 
-    --out is the run that asked, or a new run: a log of MedThink's own tasks becomes one, with every call. Of any other
-    log the answers are kept, as a file that medthink score reads.
+    --out is the run that asked, or a new run: a log of MedThink's own tasks becomes one, with every call. Any other log
+    becomes a file of answers for medthink score.
 
     \b
     Example: medthink import output.jsonl -o runs/qwen

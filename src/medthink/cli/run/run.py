@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from medthink.scoring.sequential import SequentialStatement, StopWhenKnown
     from medthink.stats.confidence_sequences import WatchClaim
 
-# What a person asks of one call of the command, not of the run; where it is made is no part of it either.
+# Flags of one call of the command, not of the run; the output path is not part of the run either.
 _NOT_PLANNED = frozenset({"json", "dry_run", "show_prompts", "help", "shards", "cluster"})
 Fields = dict[str, Any]
 
@@ -55,7 +55,7 @@ def plan_callback(ctx: click.Context, param: click.Parameter, value: Path | None
     data = fields.pop(param.name or "", None)
     ctx.default_map = {known[name].name: field for name, field in check_fields(fields, known, value, ctx).items()}
     if not isinstance(data, str):
-        raise DataError("no benchmark is named", file=value, field="data", remedy='write data = "FOLDER"')
+        raise DataError("the benchmark is missing", file=value, field="data", remedy='write data = "FOLDER"')
     return value.parent / data
 
 
@@ -83,7 +83,7 @@ def _check(name: str, value: Any, known: dict[str, click.Parameter], file: Path,
             raise click.BadParameter(f"{value!r} is not {'true or false' if is_switch else 'a value of this flag'}.")
         flag.type_cast_value(ctx, plain)
     except click.BadParameter as error:
-        raise DataError(error.message, file=file, field=name, remedy="medthink run -h says what it takes") from None
+        raise DataError(error.message, file=file, field=name, remedy="see medthink run -h") from None
     return plain
 
 
@@ -149,15 +149,16 @@ _GARBAGE_THRESHOLD = 20_000
 @model_flag
 @click.option(
     "-t", "--task", type=click.Choice(task_names()), default="answer", show_default=True,
-    help="The answer alone; twi (think with images): findings, summary, differential; or a teaching discussion.",
+    help="answer: the diagnosis alone; twi (think with images): findings, summary, differential; discussion: a "
+    "teaching discussion.",
 )  # fmt: skip
 @out_run
 @split_flag
 @click.option("-n", "--limit", type=click.IntRange(1), metavar="N", help="Only the first N cases.")
 @click.option("--cases", cls=ListOption, type=click.IntRange(0), metavar="ID,…", help="Only these cases.")
-@click.option("--shard", metavar="I/N", help="Only part I of N; medthink merge puts them together.")
+@click.option("--shard", metavar="I/N", help="Only part I of N; medthink merge combines the parts.")
 @click.option("--shards", type=click.IntRange(1), metavar="N", help="With --cluster: split the run into N parts.")
-@cluster_flag("Make the parts")
+@cluster_flag("Run the parts")
 @condition_flags
 @sending_flags
 @click.option(
@@ -175,10 +176,10 @@ _GARBAGE_THRESHOLD = 20_000
 @click.option("--show-prompts", is_flag=True, help="Print what would be sent for the first case; send nothing.")
 @json_flag
 def run(data: Path | None, as_json: bool, dry_run: bool, show_prompts: bool, **flags: Any) -> None:
-    """Run a model over the cases of DATA, keeping every call on disk.
+    """Run a model over the cases of DATA, storing every call on disk.
 
     Without --out, the run's folder is runs/MODEL_TASK_CONDITION. Run the same command again to continue after an
-    interruption: nothing that was answered is asked again. A run can also be described in a TOML file whose fields are
+    interruption: no answered call is sent again. A run can also be described in a TOML file whose fields are
     the flags; flags on the command line override it. Every run stores its own as plan.toml.
 
     \b
@@ -246,11 +247,12 @@ def _refuse_failures(run: "Run") -> None:
         return
     if set(made.states) == {"failed"}:
         raise OutsideError(
-            "no case was answered", remedy="see the reasons above or in predictions.jsonl, then run it again"
+            "no case was answered",
+            remedy="see the reasons above or in predictions.jsonl, then run the same command again",
         )
     raise PartlyFailed(
         f"{failed:,} of {made.cases:,} predictions failed",
-        remedy=f"medthink show {run.path} --failed says why; the same command retries them",
+        remedy=f"medthink show {run.path} --failed shows why; the same command retries them",
     )
 
 

@@ -1,4 +1,4 @@
-"""`medthink run --shards N --cluster ray`: a run made in shards on a cluster, and made whole."""
+"""`medthink run --shards N --cluster ray`: a run made in shards on a cluster, then merged."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def read_shards(flags: dict[str, Any], *, goal: str | None) -> int | None:
-    """Into how many shards the flags split the run; None for a run made here. Takes what it uses out of them."""
+    """The number of shards from the flags; None for a run on this machine. Takes what it uses out of them."""
     cluster, count = flags.pop("cluster"), flags.pop("shards")
     if (cluster is None) != (count is None):
         remedy = "give both, such as --shards 4 --cluster ray, or neither"
@@ -34,7 +34,7 @@ def read_shards(flags: dict[str, Any], *, goal: str | None) -> int | None:
 
 
 def carry_out_shards(spec: "RunSpec", transport: "Transport", count: int, *, as_json: bool) -> "Run":
-    """Make the shards on the cluster and put them together; the first error or limit is raised when all have ended."""
+    """Run the shards on the cluster and merge them; the first error or limit is raised when all have ended."""
 
     from medthink.bridges.ray_cluster import run_shards
     from medthink.cli.run.display import show_progress

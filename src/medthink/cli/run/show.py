@@ -169,13 +169,13 @@ def _describe_image(image: "SentImage") -> str:
 
 
 def _describe_result(prediction: "Prediction") -> str:
-    """What was read from the replies, as JSON on several lines; empty fields and those shown elsewhere are left out."""
+    """The parsed replies, as JSON on several lines; empty fields and those shown elsewhere are left out."""
     held = {name: value for name, value in to_builtins(prediction).items() if value and name not in _SHOWN_ELSEWHERE}
     return json.format(json.encode(held), indent=2).decode()
 
 
 def _describe_use(call: "CallTrace") -> str:
-    """What the call used: attempts, tokens, time and money."""
+    """The usage of the call: attempts, tokens, time and money."""
     words = [count_of(len(call.attempts), "attempt")] if call.attempts else []
     if any(one.outcome != "ok" for one in call.attempts):
         words[0] += f" ({', '.join(one.outcome for one in call.attempts)})"

@@ -1,4 +1,4 @@
-"""`medthink status`: how far a run or a sweep is, even while another process works on it."""
+"""`medthink status`: progress of a run or a sweep, even while another process works on it."""
 
 from contextlib import closing
 from pathlib import Path
@@ -52,7 +52,7 @@ def _show_run(run: Path, *, as_json: bool) -> None:
         return
     total = counts.predictions
     if not total:
-        # The first session was killed before it counted them.
+        # The first session was killed before it counted its cases.
         benchmark = Benchmark.open(Run.open(run).benchmark_path())
         total = count_cases(benchmark, manifest.selection) * manifest.condition.samples
     progress = _read_progress(run, manifest, total, is_running=counts.is_running)

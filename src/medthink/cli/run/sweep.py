@@ -38,7 +38,7 @@ def sweep(
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Run models × conditions × tasks over one benchmark, as PLAN.toml says.
+    """Run models × conditions × tasks over one benchmark, as described in PLAN.toml.
 
     The fields are the flags of `medthink run`; a list means one run for each value. Every model of a block [[models]]
     is run under every condition of a block [[conditions]]; [[runs]] adds single runs. Identical calls of several runs
@@ -75,7 +75,7 @@ def _carry_out(spec: "SweepSpec", *, as_json: bool) -> None:
 
 
 def _refuse_errors(session: "SweepSession") -> None:
-    """Tell each run's error once; one with the highest exit code is raised, the others are printed before it."""
+    """Print each run's error once; one with the highest exit code is raised, the others are printed before it."""
     told = [_name_error(one.name, one.error) for one in session.runs if one.error is not None]
     if not told:
         return
@@ -96,13 +96,13 @@ def _refuse_failures(session: "SweepSession") -> None:
     ended = ((one.name, one.session.run.manifest.progress) for one in session.runs if one.session is not None)
     made = {name: progress for name, progress in ended if progress is not None}
     if silent := [name for name, progress in made.items() if set(progress.states) == {"failed"}]:
-        remedy = f"medthink show {silent[0]} --failed, in the sweep's folder, says why"
+        remedy = f"medthink show {silent[0]} --failed, in the sweep's folder, shows why"
         raise OutsideError(f"no case was answered: {', '.join(silent)}", remedy=remedy)
     failed = sum(progress.states.get("failed", 0) for progress in made.values())
     if failed:
         raise PartlyFailed(
             f"{failed:,} of {sum(progress.cases for progress in made.values()):,} predictions failed",
-            remedy="medthink show RUN --failed says why; the same command retries them",
+            remedy="medthink show RUN --failed shows why; the same command retries them",
         )
 
 
@@ -140,7 +140,7 @@ def _print_runs(spec: "SweepSpec", session: "SweepSession", entries: "dict[str, 
 
 
 def _draw(runs: list[Path], figure: Path) -> "tuple[dict[str, ReportRun], Path | None, str]":
-    """The entries of the runs that have results, by name, and the figure of the finished ones, or why there is none."""
+    """The entries of the runs with results, by name, and the figure of the finished ones, or why there is none."""
     if not runs:
         return {}, None, "no run has results"
     from medthink.report.figures.overview import overview_drawing
@@ -206,7 +206,7 @@ def _show_estimates(spec: "SweepSpec", *, as_json: bool) -> None:
 
 
 def _counted(made: "list[DryRun]") -> tuple[str, str, str, str]:
-    """Total calls, images and tokens of these rehearsals."""
+    """Total calls, images and tokens of these dry runs."""
     calls, images = sum(one.calls for one in made), sum(one.images for one in made)
     tokens = sum(one.input_tokens for one in made), sum(one.output_tokens for one in made)
     return f"{calls:,}", f"{images:,}", f"{tokens[0]:,}", f"{tokens[1]:,}"
@@ -218,7 +218,7 @@ _OF_THE_SWEEP = ("data", "out", "max_usd", "max_calls")
 
 
 def read_sweep_plan(file: Path) -> "SweepSpec":
-    """The sweep that a file plans, or DataError naming the field that is wrong."""
+    """The sweep of a plan file, or DataError naming the invalid field."""
     from medthink.runs.sweep import SweepSpec
 
     plan = {name.replace("-", "_"): value for name, value in read_toml(file).items()}
@@ -281,7 +281,7 @@ def _name_runs(planned: Iterator[Fields], file: Path) -> Iterator[tuple[str, Fie
         seen.add(name)
         yield name, rest
     if not seen:
-        raise DataError("no run is planned", file=file, field="models", remedy="add a block [[models]] or [[runs]]")
+        raise DataError("the plan has no runs", file=file, field="models", remedy="add a block [[models]] or [[runs]]")
 
 
 def _read_run(name: str, fields: Fields, data: Path, out: Path, file: Path) -> "SweepRun":
@@ -303,7 +303,7 @@ def _read_run(name: str, fields: Fields, data: Path, out: Path, file: Path) -> "
             return SweepRun(name=name, spec=read_spec(data, flags), transport=transport)
     except (click.UsageError, UsageError) as error:
         problem = error.message if isinstance(error, click.UsageError) else error.problem
-        remedy = getattr(error, "remedy", "") or "medthink run -h says what it takes"
+        remedy = getattr(error, "remedy", "") or "see medthink run -h"
         raise DataError(f"run {name}: {problem}", file=file, remedy=remedy) from None
 
 
@@ -311,7 +311,7 @@ _NOT_OF_A_RUN = ("data", "as_json", "dry_run", "show_prompts")
 
 
 def _typed(flag: click.Parameter, value: Any) -> list[str]:
-    """The flag as it would be typed."""
+    """The flag as typed on the command line."""
     if isinstance(value, bool):
         return [flag.opts[-1] if value else flag.secondary_opts[-1]]
     return [f"{flag.opts[-1]}={one}" for one in (value if isinstance(value, list) else [value])]

@@ -48,7 +48,7 @@ class GreyWindow(NamedTuple):
 
 
 class DicomHeader(NamedTuple):
-    """What is taken from a header: words from our own lists, and whether names may be burned into the pixels.
+    """The values read from a header: words from our own lists, and whether names may be burned into the pixels.
 
     `series` is a number and an id that tell series apart; they are sorted by and never stored.
     """

@@ -1,4 +1,4 @@
-"""Images on their way in: found below the source's folder, decoded once, without metadata, named by digest.
+"""Import of images: found below the source's folder, decoded once, without metadata, named by digest.
 
 A row names files, or folders of them; an empty name is nothing, and the source's own folder, where the images of all
 cases lie, belongs to none. In a folder, series of DICOM files follow each other, each in its own order, and files are
@@ -36,7 +36,7 @@ _ID_CHARS = 16
 
 
 class ListedImage(NamedTuple):
-    """A file or folder named by a row, with what the row says about it."""
+    """A file or folder named by a row, with the row's data about it."""
 
     name: str
     caption: str = ""
@@ -44,7 +44,7 @@ class ListedImage(NamedTuple):
 
 
 class ImportedImage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One imported image: its id and path in the benchmark, what its header says, and its perceptual hash."""
+    """One imported image: its id and path in the benchmark, its header's values, and its perceptual hash."""
 
     id: str
     path: str
@@ -72,7 +72,7 @@ class ImageImporter:
         self._most_frames = most_frames
 
     def find(self, wanted: list[ListedImage], case_name: str) -> list[ListedImage]:
-        """The files of a case: those its row names, whole folders included, else those in the folder named after it."""
+        """The files of a case: those its row names, with complete folders, else those in the folder named after it."""
         is_plain = bool(case_name) and not case_name.startswith(".") and Path(case_name).name == case_name
         if not wanted and is_plain and (self._source / case_name).is_dir():
             wanted = [ListedImage(case_name)]
@@ -160,7 +160,7 @@ class ImageImporter:
             return stream.read()
 
     def _locate(self, name: str) -> Path:
-        """The resolved path of a file, which must lie below the source's folder: the table may come from anyone."""
+        """The resolved path of a file, which must be below the source's folder: the table may come from anyone."""
         path = Path(os.path.realpath(self._source / name))
         if "\0" in name or not path.is_relative_to(self._source):
             raise DataError(

@@ -1,4 +1,4 @@
-"""Which columns of a raw table hold what: by their usual names, or as a mapping file says.
+"""The meaning of a raw table's columns: from their usual names, or from a mapping file.
 
 ```toml
 picks = ["model A", "model B"]   # columns with models' answers: wrong ones are hard distractors
@@ -52,7 +52,7 @@ _BETWEEN = re.compile(r"[;\n|]+")
 
 
 class Mapping(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The columns by what they hold, those that hold several texts under headings, and those with models' answers."""
+    """The columns by field, those with several texts under headings, and those with models' answers."""
 
     columns: dict[str, str] = {}
     headings: dict[str, dict[str, str]] = {}
@@ -60,7 +60,7 @@ class Mapping(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MappedRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What a row holds, by field, and its images' files with their captions and modalities."""
+    """The contents of a row, by field, and its images' files with their captions and modalities."""
 
     texts: dict[str, str]
     differential: str | tuple[str, ...]
@@ -83,7 +83,7 @@ def read_mapping(path: Path) -> Mapping:
 
 
 def resolve_columns(mapping: Mapping, columns: list[str], file: Path) -> dict[str, str]:
-    """The column of every field that has one: as the mapping says, else by its usual name."""
+    """The column of every field that has one: from the mapping, else by its usual name."""
     for field, column in mapping.columns.items():
         if "{n" not in column and column not in columns:
             raise DataError(
@@ -106,7 +106,7 @@ def resolve_columns(mapping: Mapping, columns: list[str], file: Path) -> dict[st
 
 
 def map_row(row: RawRow, columns: dict[str, str], headings: dict[str, dict[str, str]]) -> MappedRow:
-    """What the row holds."""
+    """The contents of the row."""
     texts = {field: as_text(row.get(column)) for field, column in columns.items() if field in _USUAL}
     for column, parts in headings.items():
         texts |= cut_at_headings(as_text(row.get(column)), parts)
@@ -122,14 +122,14 @@ def map_row(row: RawRow, columns: dict[str, str], headings: dict[str, dict[str, 
 
 
 def cut_at_headings(text: str, headings: dict[str, str]) -> dict[str, str]:
-    """The texts under the headings; a missing heading gives nothing."""
+    """The texts under the headings; a missing heading has no text."""
     places = sorted((at, field) for field, heading in headings.items() if (at := text.find(heading)) >= 0)
     ends = [at for at, _ in places[1:]] + [len(text)]
     return {field: text[at + len(headings[field]) : end].strip() for (at, field), end in zip(places, ends, strict=True)}
 
 
 def as_text(value: Any) -> str:
-    """A cell as text; a whole number written as 18821.0 is 18821."""
+    """A cell as a string; a whole number written as 18821.0 is 18821."""
     if value is None:
         return ""
     if isinstance(value, float) and value.is_integer():
@@ -138,7 +138,7 @@ def as_text(value: Any) -> str:
 
 
 def _numbered(row: RawRow, pattern: str | None, count: int | None = None) -> tuple[str, ...]:
-    """The cells of the numbered columns: as many as asked for, else as many as are filled."""
+    """The cells of the numbered columns: as many as requested, else as many as are filled."""
     if pattern is None:
         return () if count is None else ("",) * count
     cells = [as_text(row.get(pattern.format(n=n))) for n in range(1, (MAX_IMAGES if count is None else count) + 1)]

@@ -1,6 +1,6 @@
 """Aliases: the other names of each diagnosis, collected once and used by every later stage.
 
-Rules know the names that a diagnosis states itself (in brackets, next to a slash) and a small table. A model proposes
+Rules know a small table, and the names that a diagnosis contains (in brackets, next to a slash). A model proposes
 more, and is then asked about each proposal separately: only a name it confirms as the same is kept.
 """
 
@@ -26,7 +26,7 @@ _RELATIONS = ("same", "broader", "narrower", "different", "unsure")
 
 
 class AliasSettings(ModelSettings, frozen=True, kw_only=True):
-    """Which names to collect, and from where."""
+    """Settings: the names to collect, and their sources."""
 
     names_of: Annotated[
         Literal["gold", "all"], Meta(description="Names of the right diagnosis, or of all options.")
@@ -41,7 +41,7 @@ class AliasForm(ReplyForm, frozen=True, forbid_unknown_fields=True):
 
 
 class NumberedRelation(Struct, frozen=True, forbid_unknown_fields=True):
-    """How one of the names relates to the diagnosis."""
+    """The relation of one of the names to the diagnosis."""
 
     number: int
     relation: Literal["same", "broader", "narrower", "different", "unsure"]
@@ -64,7 +64,7 @@ class AliasStage(Stage[AliasSettings]):
         self._book = self._read_book()
 
     def begin_pass(self) -> None:
-        """Ask for every name anew; what is answered is in the ledger."""
+        """Ask for every name again; answers are in the ledger."""
         self._asked: dict[str, asyncio.Task[tuple[str, ...]]] = {}
 
     async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:  # noqa: ARG002
@@ -91,7 +91,7 @@ class AliasStage(Stage[AliasSettings]):
         return await self._asked[key]
 
     def not_covered(self) -> tuple[str, ...]:
-        """Without a model almost no synonyms are known."""
+        """Synonyms, if no model is asked."""
         return (
             () if self.settings.has_model else ("synonyms and foreign names beyond a small table: no model was asked",)
         )

@@ -1,4 +1,4 @@
-"""Balance: five options for each case, whose lengths and letters say nothing about the answer."""
+"""Balance: five options for each case, whose lengths and letters reveal nothing about the answer."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -42,7 +42,7 @@ def shorten_options(gold: str, distractors: Sequence[str]) -> tuple[str, list[st
 
 
 def length_rank(gold: str, distractors: Iterable[str]) -> int:
-    """How many of the others are longer; of equal length, those later in the alphabet count as longer."""
+    """The number of other options that are longer; of equal length, those later in the alphabet count as longer."""
     return sum((len(other), other) > (len(gold), gold) for other in distractors)
 
 
@@ -97,7 +97,7 @@ def _improving_move(
 
 
 def within_cap(counts: Sequence[int], cap: float) -> int:
-    """The most cases of one rank that may stay so that no rank exceeds its share of the remaining cases."""
+    """The maximum number of cases per rank at which no rank exceeds its share of the remaining cases."""
     total = sum(counts)
     while True:
         limit = max(int(cap * total + 1e-9), ceil(total / len(RANKS)))
@@ -151,7 +151,7 @@ _PRICED = (0.20, 0.21, 0.23, 0.26, 0.30, 1.0)
 
 
 class BalanceSettings(StageSettings, frozen=True, kw_only=True):
-    """How far the options are balanced, and at what cost in cases."""
+    """Settings: how far the options are balanced, and at what cost in cases."""
 
     max_rank_share: Annotated[
         float, Meta(description="Maximum share of cases for one length rank of the right option.", gt=0, le=1)
@@ -188,7 +188,7 @@ class BalanceStage(Stage[BalanceSettings]):
         self._after = Counter(self._ranks[case] for case in kept)
 
     async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:  # noqa: ARG002
-        """The draft with its five options, or out."""
+        """The draft with its five options, or a decision to leave it out."""
         pool = self._pool(draft)
         if draft.id not in self._ranks:
             return drop_case("few-options", by="rule five options", detail=f"{len(pool.distractors)} distractors")
@@ -213,7 +213,7 @@ class BalanceStage(Stage[BalanceSettings]):
         return Pool(right, others, [renamed[one] for one in hardest if one in renamed])
 
     def report(self) -> dict[str, Any]:
-        """The ranks before and after, the letters, and what other caps would have cost."""
+        """The ranks before and after, the letters, and the number of cases at other caps."""
         counts = [self._before[rank] for rank in RANKS]
         prices = {cap: sum(min(count, within_cap(counts, cap)) for count in counts) for cap in _PRICED}
         letters = Counter(self._letters.values())

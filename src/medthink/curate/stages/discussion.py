@@ -43,7 +43,7 @@ class DroppedNames(NamedTuple):
 
 
 class NumberedSentence(NamedTuple):
-    """A sentence of a discussion, and which dropped diagnoses and options it names."""
+    """A sentence of a discussion, with the dropped diagnoses and options that it names."""
 
     span: Span
     text: str
@@ -52,7 +52,7 @@ class NumberedSentence(NamedTuple):
 
 
 def dropped_names(listed: Sequence[str], options: Sequence[str]) -> DroppedNames:
-    """Which names of a list are no longer options; a broader term than an option cannot be distinguished from it."""
+    """The names of a list that are no longer options; a broader term than an option cannot be distinguished from it."""
     forms = {name_key(form) for option in options for form in (option, head_of(option), short_form(option))}
     gone = [
         name for name in listed if not {name_key(name), name_key(head_of(name)), name_key(short_form(name))} & forms
@@ -104,7 +104,7 @@ def _mentions(
 
 
 def without_sentences(text: str, spans: Sequence[Span], removed: Collection[int]) -> str:
-    """The text without these sentences, without empty lines they leave, and without headings of nothing."""
+    """The text without these sentences, without the empty lines that remain, and without headings that have no text."""
     if not removed:
         return text
     lines: list[str | None] = []
@@ -152,7 +152,7 @@ def is_heading(line: str) -> bool:
 
 
 class DiscussionSettings(ModelSettings, frozen=True, kw_only=True):
-    """How much may be removed before a person must check."""
+    """Settings: how much may be removed before a person must check."""
 
     max_removed: Annotated[
         float,
@@ -180,13 +180,13 @@ class ReadDiscussion(NamedTuple):
 
 
 class DiscussionStage(Stage[DiscussionSettings]):
-    """Texts in, shorter texts out."""
+    """Removes passages about dropped diagnoses."""
 
     name = "discussion"
     settings_type = DiscussionSettings
 
     async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:
-        """Remove what names a dropped diagnosis, and with a model what is about one."""
+        """Remove sentences that name a dropped diagnosis and, with a model, those that are about one."""
         read = _read(draft)
         if not read.text.strip() or not read.names.sought:
             reason = "no-discussion" if not read.text.strip() else "nothing-dropped"
@@ -219,7 +219,7 @@ class DiscussionStage(Stage[DiscussionSettings]):
         return pass_case(made, reason="pruned" if removed else "names-none", by=by, detail=detail, evidence=quotes)
 
     def not_covered(self) -> tuple[str, ...]:
-        """Without a model, only names are searched for."""
+        """Passages without a name, if no model is asked."""
         if self.settings.has_model:
             return ()
         return ("passages of discussions about dropped diagnoses that do not name them: no model was asked",)

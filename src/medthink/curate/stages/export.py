@@ -39,7 +39,7 @@ _LONGEST_LIST = 20
 
 
 class ExportSettings(StageSettings, frozen=True, kw_only=True):
-    """Where the benchmark goes, and what it is called."""
+    """Settings: the benchmark's folder and name."""
 
     out: Annotated[str, Meta(description="The benchmark's folder; default: benchmark/ in the work folder.")] = ""
     title: Annotated[str, Meta(description="The benchmark's name on its data card.")] = "A curated benchmark"
@@ -47,7 +47,7 @@ class ExportSettings(StageSettings, frozen=True, kw_only=True):
 
 
 class ExportStage(Stage[ExportSettings]):
-    """Drafts in, a benchmark out."""
+    """Writes the benchmark from the drafts."""
 
     name = "export"
     settings_type = ExportSettings
@@ -60,7 +60,7 @@ class ExportStage(Stage[ExportSettings]):
         self._told: Counter[str] = Counter()
 
     async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:  # noqa: ARG002
-        """Every case goes in; its notes stay behind."""
+        """Include every case, without its notes."""
         self._licences[draft.notes.licence] += 1
         self._sources[draft.notes.source] += 1
         self._told["captions"] += bool(draft.notes.marks.get("leaks", {}).get("captions"))
@@ -86,11 +86,13 @@ class ExportStage(Stage[ExportSettings]):
 
     @cached_property
     def _out(self) -> Path:
-        """The benchmark's folder; one that holds anything but an earlier build is refused."""
+        """The benchmark's folder; one with anything but an earlier build is refused."""
         out = self.context.path(self.settings.out) if self.settings.out else self.context.work / "benchmark"
         if out.exists() and not (out / _MARK).is_file() and (not out.is_dir() or any(out.iterdir())):
             raise DataError(
-                "the folder already exists and holds other files", file=out, remedy="name a folder that does not exist"
+                "the folder already exists and contains other files",
+                file=out,
+                remedy="name a folder that does not exist",
             )
         return out
 
@@ -129,11 +131,11 @@ class ExportStage(Stage[ExportSettings]):
         return [f"In {captions:,} {words}."] if captions else []
 
     def report(self) -> dict[str, Any]:
-        """Where it is, and what the check says."""
+        """The benchmark's folder, and the result of the check."""
         return self._report
 
     def inputs(self) -> Any:
-        """The card describes every stage and what people checked."""
+        """The summaries of all stages and the reviews, which the card describes."""
         work = WorkFolder(self.context.work)
         checks = [(one.stage, one.checked, one.wrong) for one in Rulings(read_journal(work.path)).errors()]
         return [[one.key for one in work.read_summaries().values() if one.stage != self.name], checks]
@@ -143,13 +145,13 @@ _MARK = "curation.json"
 
 
 def _without_paths(one: StageSummary) -> dict[str, Any]:
-    """A stage's summary for publication: what was done and decided, without paths."""
+    """A stage's summary for publication: actions and decisions, without paths."""
     settings = {name: value for name, value in one.settings.items() if name not in HIDDEN}
     return {"stage": one.stage, "settings": settings, "counts": to_builtins(one.counts), "not_covered": one.not_covered}
 
 
 def _write_splits(drafts: Iterator[Draft], folder: Path) -> set[str]:
-    """The cases by split, without what only curation needs."""
+    """Write the cases by split, without the columns that only curation needs."""
     files: dict[str, BinaryIO] = {}
     with ExitStack() as opened:
         for draft in drafts:
@@ -169,7 +171,7 @@ def _published(draft: Draft) -> Case:
 
 
 def _probe(benchmark: Benchmark) -> dict[str, str]:
-    """How often the longest option, the commonest letter and guessers trained on other cases are right."""
+    """The accuracy of the longest option, the most frequent letter, and guessers trained on other cases."""
     from medthink.baselines.baseline import longest_letter
     from medthink.baselines.guesser import cross_validated
 

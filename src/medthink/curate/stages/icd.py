@@ -1,6 +1,6 @@
 """ICD: the category of the diagnosis (WHO 2019), with its block and chapter.
 
-Rules find candidates and decide where the classification or a table has exactly this diagnosis. Else a model chooses
+Rules find candidates and decide if the classification or a table has exactly this diagnosis. Otherwise a model chooses
 among the candidates, or says that none fits and names another, which must exist. Block and chapter are never asked for:
 they follow from the category.
 """
@@ -44,7 +44,7 @@ class TumourSite(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Histology(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A kind of tumour by its words: its code by site, for any site, and where none is named."""
+    """A kind of tumour by its words: its code by site, for any site, and for no site."""
 
     words: tuple[str, ...]
     behaviour: Behaviour | None = None
@@ -165,7 +165,7 @@ class FoundTerm(NamedTuple):
 
 
 class TermIndex:
-    """All terms, ready to be searched; built in a few seconds, so make one and keep it."""
+    """All terms, ready to be searched; it takes a few seconds to build, so it is built once."""
 
     def __init__(self) -> None:
         from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
@@ -259,14 +259,14 @@ _NOT_ONE = re.compile(
 
 
 class IcdCandidate(NamedTuple):
-    """A candidate category, and where it comes from."""
+    """A candidate category, and its source."""
 
     category: str
     source: CandidateSource
 
 
 class IcdCandidates(NamedTuple):
-    """At most twenty candidates, the likeliest first, and the one the rules are sure of, if any, with the rule."""
+    """At most twenty candidates, the likeliest first, and the one that a rule is sure of, if any, with the rule."""
 
     candidates: tuple[IcdCandidate, ...]
     settled: str
@@ -286,7 +286,7 @@ def find_icd_candidates(diagnosis: str, *, aliases: Iterable[str] = (), context:
 
 
 def _merge(terms: Sequence[FoundTerm], listed: list[TableHit], tumours: list[TableHit]) -> list[IcdCandidate]:
-    """Exact terms first, then what the tables are sure of, then the most similar terms, then the rest."""
+    """Exact terms first, then certain categories of the tables, then the most similar terms, then the rest."""
     same = [IcdCandidate(term.category, "same term") for term in terms if term.likeness >= _SAME]
     names = [IcdCandidate(hit.category, "names") for hit in listed]
     sure = [IcdCandidate(hit.category, "tumours") for hit in tumours if hit.is_sure]
@@ -328,7 +328,7 @@ _FINDINGS_CHARS = 1500
 
 
 class IcdSettings(ModelSettings, frozen=True, kw_only=True):
-    """What happens to a case that rules cannot code when no model is asked."""
+    """Settings: what happens to a case that rules cannot code if no model is asked."""
 
     uncoded: Annotated[
         Literal["keep", "hold"],
@@ -337,14 +337,14 @@ class IcdSettings(ModelSettings, frozen=True, kw_only=True):
 
 
 class IcdForm(ReplyForm, frozen=True, forbid_unknown_fields=True):
-    """A model's choice; `other` is the category it names where none of the candidates fits."""
+    """A model's choice; `other` is the category that it names if none of the candidates fits."""
 
     choice: str
     other: str
 
 
 class IcdStage(Stage[IcdSettings]):
-    """Diagnoses in, labels of three levels out."""
+    """Labels each diagnosis with ICD category, block and chapter."""
 
     name = "icd"
     settings_type = IcdSettings
@@ -403,7 +403,7 @@ class IcdStage(Stage[IcdSettings]):
         return pass_case(_labelled(draft, category), reason=reason, by=by, evidence=[quote] if quote else [])
 
     def not_covered(self) -> tuple[str, ...]:
-        """Without a model, only diagnoses that a table or the classification has verbatim are coded."""
+        """Diagnoses that no table has verbatim, if no model is asked."""
         if self.settings.has_model:
             return ()
         return ("ICD labels of diagnoses that are in no table word for word: no model was asked",)

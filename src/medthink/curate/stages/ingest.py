@@ -32,11 +32,11 @@ _SEVERAL = re.compile(r"\b(?:case|patient) (?:1|one|a)\b.{0,2000}?\b(?:case|pati
 
 
 class IngestSettings(StageSettings, frozen=True, kw_only=True):
-    """Where the raw cases are, and what applies to all of them."""
+    """Settings: the source of the raw cases, and defaults for all of them."""
 
     source: Annotated[str, Meta(description="The table of raw cases, or a folder with one.")]
     table: Annotated[str, Meta(description="The table's name, if the folder has several.")] = ""
-    mapping: Annotated[str, Meta(description="A file that says which column holds what (TOML).")] = ""
+    mapping: Annotated[str, Meta(description="A mapping file: which column holds which field (TOML).")] = ""
     licence: Annotated[str, Meta(description="The licence of every case whose row names none.")] = ""
     origin: Annotated[str, Meta(description="The source of every case whose row names none.")] = ""
     image_dir: Annotated[
@@ -55,7 +55,7 @@ class IngestSettings(StageSettings, frozen=True, kw_only=True):
 
 
 class IngestStage(Stage[IngestSettings]):
-    """Rows in, drafts out."""
+    """Reads rows of the source as drafts."""
 
     name = "ingest"
     settings_type = IngestSettings
@@ -84,7 +84,7 @@ class IngestStage(Stage[IngestSettings]):
     def _columns(self) -> dict[str, str]:
         first = next(_read_rows(self._table), None)
         if first is None:
-            raise DataError("no case in the table", file=self._table, remedy="is this the right file?")
+            raise DataError("no case in the table", file=self._table, remedy="check that this is the right file")
         return resolve_columns(self._mapping, list(first), self._table)
 
     @cached_property
@@ -101,7 +101,7 @@ class IngestStage(Stage[IngestSettings]):
             yield blank_draft(number, Notes(raw=row))
 
     async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:  # noqa: ARG002
-        """Take what the mapping says; a case without history, diagnosis or images is left out."""
+        """Read the mapped fields; a case without history, diagnosis or images is left out."""
         taken = self._take(draft)
         for field in ("history", "diagnosis"):
             if not taken.texts.get(field):
@@ -170,7 +170,7 @@ class IngestStage(Stage[IngestSettings]):
         )
 
     def _marks(self, draft: Draft, images: list[ImportedImage]) -> dict[str, Any]:
-        """What later stages need to know: where each image comes from, and what models answered."""
+        """Values for later stages: the source of each image, and the models' answers."""
         picks = [as_text(draft.notes.raw.get(column)) for column in self._mapping.picks]
         found = {"images": [one.plain() for one in images], "picks": [pick for pick in picks if pick]}
         filled = {name: value for name, value in found.items() if value}
@@ -181,7 +181,7 @@ class IngestStage(Stage[IngestSettings]):
         return () if self.settings.needs_licence else ("licences: cases without one were accepted",)
 
     def report(self) -> dict[str, Any]:
-        """Which columns were read."""
+        """The columns that were read."""
         return {"columns": ", ".join(f"{field} = {column}" for field, column in self._columns.items())}
 
     def inputs(self) -> Any:
@@ -220,7 +220,7 @@ def _find_table(path: Path, name: str) -> Path:
     if len(tables) != 1:
         found = ", ".join(file.name for file in tables) or "none"
         raise DataError(
-            f"the folder must hold exactly one table, found: {found}", file=path, remedy="name it with `table`"
+            f"the folder must contain exactly one table, found: {found}", file=path, remedy="name it with `table`"
         )
     return tables[0]
 

@@ -1,8 +1,8 @@
 """Leaks: histories, file names and pictures that reveal the diagnosis before the images are seen.
 
-A strong rule decides: the case is out. A suspected leak waits for the model or a person. A negated mention is a class
-of its own and waits too. Captions are withheld from models, so what they reveal is only noted for the data card. What
-may identify a person is looked for in every text that is published, and in what OCR reads in the pictures.
+A strong rule decides alone: the case is left out. A suspected leak waits for the model or a person. A negated mention
+is a separate class and waits too. Captions are withheld from models, so leaks in them are only noted for the data card.
+What may identify a person is looked for in every text that is published, and in what OCR reads in the pictures.
 """
 
 import logging
@@ -75,7 +75,7 @@ def find_identifiers(text: str) -> list[Identifier]:
 
 
 _STRIP, _ENLARGED = 0.2, 3
-# The longest side at which a whole picture, and a strip, is read: otherwise each takes seconds.
+# The longest side at which a complete picture, and a strip, is read: otherwise each takes seconds.
 _WHOLE_SIDE, _STRIP_SIDE = 960, 1600
 _CLOSE, _SHORTEST, _LONG = 88, 6, 12
 _SHORTEST_PART, _LEAST_OF_READ, _LEAST_OF_NAME = 4, 0.9, 0.75
@@ -154,7 +154,7 @@ _LEVELS = {"exact": "L3", "synonym": "L2", "hedged": "L1"}
 
 
 class LeakSettings(ModelSettings, frozen=True, kw_only=True):
-    """What is checked, and what follows."""
+    """Settings: what is checked, and the consequences."""
 
     ocr: Annotated[bool, Meta(description="Read text burned into images too (extra ocr).")] = False
     in_images: Annotated[
@@ -178,13 +178,13 @@ class LeakForm(ReplyForm, frozen=True, forbid_unknown_fields=True):
 
 
 class LeakStage(Stage[LeakSettings]):
-    """Cases that reveal the diagnosis are out; suspected ones wait."""
+    """Leaves out cases that reveal the diagnosis; suspected ones wait."""
 
     name = "leaks"
     settings_type = LeakSettings
 
     def survey(self, drafts: Drafts) -> None:
-        """Count in how many histories each word occurs."""
+        """Count the histories in which each word occurs."""
         self._frequency = WordFrequency()
         for draft in drafts():
             self._frequency.add(SpelledText(draft.case.question.history))
@@ -194,7 +194,7 @@ class LeakStage(Stage[LeakSettings]):
         return BurnedInReader()
 
     async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:
-        """The history first, then what else a model would see."""
+        """Check the history first, then everything else that a model would see."""
         target = target_of(draft)
         history = SpelledText(draft.case.question.history)
         strong = strong_mentions(history, target)
@@ -212,7 +212,7 @@ class LeakStage(Stage[LeakSettings]):
         return self._look_further(draft, target, rulings)
 
     def _look_further(self, draft: Draft, target: TargetName, rulings: CaseRulings) -> StageResult:
-        """Everything except the history: file names, pictures, what may identify a person."""
+        """Check everything except the history: file names, pictures, passages that may identify a person."""
         if named := [image.path for image in draft.case.question.images if _names(image.path, target)]:
             rulings.settle(hold_case("leak-file-name", by="rule file name", detail=", ".join(named)))
         if self.settings.identifiers and (personal := _personal_passages(draft)):
@@ -277,7 +277,7 @@ class LeakStage(Stage[LeakSettings]):
         return None
 
     def not_covered(self) -> tuple[str, ...]:
-        """What rules alone cannot find."""
+        """Leaks that rules alone cannot find."""
         missing = []
         if not self.settings.has_model:
             missing.append("synonyms: rules miss about four in five of these leaks, and no model was asked")
@@ -287,7 +287,7 @@ class LeakStage(Stage[LeakSettings]):
 
 
 def target_of(draft: Draft) -> TargetName:
-    """What to look for in the texts of a case."""
+    """The names to look for in the texts of a case."""
     listed = draft.notes.candidates or tuple(draft.case.question.options.values())
     options = listed or tuple(split_differential(draft.notes.differential, draft.gold))
     return TargetName.of(draft.gold, aliases=_aliases(draft), others=options_of(options, draft.gold))

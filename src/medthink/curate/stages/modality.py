@@ -1,8 +1,8 @@
-"""Modality: what each image is, from its file, its caption, its siblings, or a model that looks at it.
+"""Modality of each image: from its file, its caption, the other images of the case, or a model that sees it.
 
-What the source or a DICOM header says stays. A caption that names a modality decides. An image without any clue may
-take the modality that all other images of the case have, and is then marked as inferred. A model is asked about the
-rest, or a person decides. Level-2 names are proposals.
+Labels of the source or a DICOM header are kept. A caption that names a modality decides. An image without any clue may
+be given the modality of all other images of the case, and is then marked as inferred. A model is asked about the rest,
+or a person decides. Level-2 names are proposals.
 """
 
 import re
@@ -69,7 +69,7 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NamedModality(NamedTuple):
-    """A modality given by a caption: the words that give it, whether it is named outright, and what else is named."""
+    """A modality given by a caption: its words, whether it is named explicitly, and other modalities named."""
 
     modality: str
     start: int
@@ -114,7 +114,7 @@ def _find_described(caption: str) -> NamedModality | None:
         for modality, pattern in _described_patterns().items()
         if (match := pattern.search(caption))
     ]
-    # Words of two modalities settle nothing.
+    # Words of two modalities decide nothing.
     return found[0] if len(found) == 1 else None
 
 
@@ -145,7 +145,7 @@ _SLOT = re.compile(r"\s*(\d{1,2})\s*[=:]\s*(.+?)\s*")
 
 
 class ModalitySettings(ModelSettings, frozen=True, kw_only=True):
-    """Whether the other images of a case may decide for one."""
+    """Settings: whether the other images of a case may decide for one."""
 
     infer_from_case: Annotated[bool, Meta(description="Use the modality shared by all other images of the case.")] = (
         True
@@ -153,7 +153,7 @@ class ModalitySettings(ModelSettings, frozen=True, kw_only=True):
 
 
 class ModalityForm(ReplyForm, frozen=True, forbid_unknown_fields=True):
-    """What a model says an image is."""
+    """A model's answer about the modality of an image."""
 
     modality: str
 
@@ -168,7 +168,7 @@ class SettledModality(NamedTuple):
 
 
 class ModalityStage(Stage[ModalitySettings]):
-    """Images in, images with a modality out."""
+    """Labels each image with its modality."""
 
     name = "modality"
     settings_type = ModalitySettings
@@ -211,7 +211,7 @@ class ModalityStage(Stage[ModalitySettings]):
         return SettledModality(reply.modality, ask.by) if reply.modality in MODALITIES else None
 
     def not_covered(self) -> tuple[str, ...]:
-        """Without a model, no image was looked at."""
+        """The content of images, if no model is asked."""
         return (
             ()
             if self.settings.has_model

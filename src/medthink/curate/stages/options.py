@@ -27,14 +27,14 @@ _RELATIONS = ("same", "parent", "also right", "different", "unsure")
 
 
 class OptionSettings(ModelSettings, frozen=True, kw_only=True):
-    """How the list is read, and whose wrong answers show which distractors are hard."""
+    """Settings: how the list is read, and the models whose wrong answers show hard distractors."""
 
     add_answer: Annotated[bool, Meta(description="Add the diagnosis if nothing in the list resembles it.")] = False
     distractor_runs: Annotated[tuple[str, ...], Meta(description="Runs whose wrong answers are hard distractors.")] = ()
 
 
 class NumberedOption(Struct, frozen=True, forbid_unknown_fields=True):
-    """How one of the names relates to the right diagnosis."""
+    """The relation of one of the names to the right diagnosis."""
 
     number: int
     relation: Literal["same", "parent", "also right", "different", "unsure"]
@@ -47,7 +47,7 @@ class OptionForm(ReplyForm, frozen=True, forbid_unknown_fields=True):
 
 
 class OptionStage(Stage[OptionSettings]):
-    """Lists in, the right diagnosis and its distractors out."""
+    """Finds the right diagnosis and its distractors in each list."""
 
     name = "options"
     settings_type = OptionSettings
@@ -103,7 +103,7 @@ class OptionStage(Stage[OptionSettings]):
 
     @cached_property
     def _picks(self) -> dict[int, Counter[str]]:
-        """What evaluated models answered, by case."""
+        """The answers of evaluated models, by case."""
         from medthink.runs.run import Run
 
         picks: dict[int, Counter[str]] = {}
@@ -137,7 +137,7 @@ class OptionStage(Stage[OptionSettings]):
         return [name for name, relation in named if relation not in ("same", "parent")], doubts
 
     def not_covered(self) -> tuple[str, ...]:
-        """Without a model, distractors that are also right are not found."""
+        """Distractors that are also right, if no model is asked."""
         if self.settings.has_model:
             return ()
         return ("distractors that are synonyms of the right diagnosis or could be right as well: no model was asked",)

@@ -1,7 +1,7 @@
 """Split: by case, near-duplicates together, stratified by ICD chapter, modality and length rank.
 
-Earlier stages left out cases after the options were balanced, so the length ranks are brought under their cap again,
-and the letters of each split are assigned for the last time.
+Stages after `balance` may have left out cases, so the length ranks are capped again, and the letters of each split are
+assigned for the last time.
 """
 
 import zlib
@@ -143,7 +143,7 @@ def _look(image: Image) -> ImageAppearance | None:
 
 
 class DuplicateGroups:
-    """Which cases belong together: the finest grouping that joins every pair."""
+    """Groups of cases that belong together: the finest grouping that joins every pair."""
 
     def __init__(self) -> None:
         self._parents: dict[Hashable, Hashable] = {}
@@ -165,7 +165,7 @@ class DuplicateGroups:
 
 
 class LabelledGroup(NamedTuple):
-    """Cases that must stay together, and how often each label occurs among them."""
+    """Cases that must stay together, with the counts of their labels."""
 
     name: int
     size: int
@@ -206,7 +206,7 @@ TRAIN, VALIDATION, TEST = "train", "validation", "test"
 
 
 class SplitSettings(StageSettings, frozen=True, kw_only=True):
-    """The sizes of the splits, and their limits."""
+    """Settings: the sizes of the splits, and their limits."""
 
     test_share: Annotated[float, Meta(description="The share of cases in the test split.", gt=0, le=1)] = 0.2
     validation_share: Annotated[float, Meta(description="The share of cases in a validation split.", ge=0, lt=1)] = 0.0
@@ -254,9 +254,9 @@ class SplitStage(Stage[SplitSettings]):
         return {split: share for split, share in shares.items() if share > 0}
 
     async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:  # noqa: ARG002
-        """The draft with its split and its letter, or out."""
+        """The draft with its split and its letter, or a decision to leave it out."""
         if draft.id in self._dropped:
-            detail = f"the right option is number {answer_length_rank(draft) + 1} by length once too often"
+            detail = f"too many right options rank {answer_length_rank(draft) + 1} by length too often"
             return drop_case("length-rank", by=f"rule max_rank_share {self.settings.max_rank_share:g}", detail=detail)
         question, reference = draft.case.question, draft.case.reference
         others = [text for letter, text in question.options.items() if letter != reference.answer]
@@ -283,7 +283,7 @@ class SplitStage(Stage[SplitSettings]):
 
 
 class _Seen(NamedTuple):
-    """What the split needs to know about a case."""
+    """The data of a case that the split depends on."""
 
     case: int
     labels: list[str]
@@ -325,7 +325,7 @@ def _labels(draft: Draft) -> list[str]:
 
 
 def _gap(draft: Draft) -> int:
-    """How far the right option stands out in length."""
+    """The difference of the right option's length from the others."""
     answer = draft.case.reference.answer_text
     lengths = sorted(len(text) for text in draft.case.question.options.values() if text != answer)
     return abs(len(answer) - lengths[len(lengths) // 2]) if lengths else 0

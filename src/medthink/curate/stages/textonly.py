@@ -50,9 +50,9 @@ CONDITIONS: dict[ProbeView, Condition] = {
 
 
 class ProbeOutcome(msgspec.Struct, frozen=True):
-    """The outcome of one probe: the cases it solved, and why it has no answer for others.
+    """The outcome of one probe: the cases it solved, and the reasons for missing answers.
 
-    `not_run` says why the probe could not be tried at all.
+    `not_run` says why the probe could not be run at all.
     """
 
     name: str
@@ -130,7 +130,7 @@ def decide_case(case: int, probes: Sequence[ProbeOutcome], needed: int) -> Liter
 
 
 class TextOnlySettings(CallSettings, frozen=True, kw_only=True):
-    """Which probes are run, what they are shown, and when a case is out."""
+    """Settings: the probes, the inputs they see, and when a case is left out."""
 
     model: Annotated[
         tuple[str, ...], Meta(description="Models to probe with, as in medthink run; may be repeated.")

@@ -29,7 +29,7 @@ class Edit(Struct, frozen=True, kw_only=True):
     """One way to make a sentence false.
 
     `is_counted`: it counts towards the floor, because nearly all of its sentences, checked by eye, were grammatical and
-    false. `may_be_unverifiable`: where the expert is silent the edited claim stays open, so not supporting it is right.
+    false. `may_be_unverifiable`: if the expert does not mention the edited claim, not supporting it is right.
     """
 
     name: str
@@ -61,7 +61,7 @@ def is_counted(edit: str) -> bool:
 
 
 def falsify(sentence: str, said: Iterable[str] = ()) -> dict[str, str]:
-    """The false versions of a sentence by edit; `said` is what the expert says elsewhere, which none may repeat."""
+    """The false versions of a sentence by edit; none may repeat `said`, what the expert says elsewhere."""
     if not is_claim(sentence):
         return {}
     others = list(said)

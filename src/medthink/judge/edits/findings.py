@@ -1,4 +1,4 @@
-"""Taking a finding out of a text, wherever it is mentioned."""
+"""Edits of findings: deletion, invention, and other diagnoses in place of the right one."""
 
 import re
 import tomllib
@@ -45,7 +45,7 @@ class Region(msgspec.Struct, frozen=True):
 
 
 def invent_finding(said: str, chance: Random) -> str | None:
-    """A sentence with a finding in the region the texts are about, but which they do not mention."""
+    """A sentence with an invented finding in the region of the texts, which they do not mention."""
     words = {token.word for token in content_words(said)}
     counts = {name: sum(cue in words for cue in region.cues) for name, region in _bank().items()}
     best = max(counts, key=lambda name: counts[name])

@@ -1,4 +1,4 @@
-"""When a sentence may be edited: it makes one plain claim, and the edited claim is made nowhere else."""
+"""Conditions for editing a sentence: it makes one plain claim, and the edited claim occurs nowhere else."""
 
 import re
 from collections import Counter
@@ -27,7 +27,7 @@ def is_claim(sentence: str) -> bool:
 
 
 def count_negations(sentence: str) -> int:
-    """How many words deny something."""
+    """The number of negations."""
     return len(_NEGATION.findall(sentence))
 
 
@@ -42,7 +42,7 @@ def calls_normal(sentence: str) -> bool:
 
 
 def is_stated_in(sentence: str, texts: Iterable[str]) -> bool:
-    """Whether one of the texts says all that the sentence says."""
+    """Whether one of the texts contains everything that the sentence states."""
     words = _words(sentence)
     return any(words <= _words(text) for text in texts)
 

@@ -1,4 +1,4 @@
-"""Harmless edits: the same thing in other words, or in more words. A judge that penalises them judges wording."""
+"""Harmless edits: the same content in other words, or in more words. A judge that penalises them judges wording."""
 
 import re
 
@@ -17,7 +17,7 @@ _CLAUSE = ", which is worth noting at this point"
 
 
 def reword(sentence: str) -> str | None:
-    """The sentence with a synonym, another word order, or its size in the other unit; None where nothing fits."""
+    """The sentence with a synonym, another word order, or its size in the other unit; None if nothing fits."""
     for old, new in _SYNONYMS:
         if re.search(rf"\b{old}\b", sentence):
             return re.sub(rf"\b{old}\b", new, sentence, count=1)

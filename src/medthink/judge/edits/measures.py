@@ -45,7 +45,7 @@ def change_size(sentence: str) -> str | None:
 
 
 def change_unit(sentence: str) -> str | None:
-    """Millimetres instead of centimetres, or the other way round, where the number allows it."""
+    """Millimetres instead of centimetres, or vice versa, if the number allows it."""
     found = _only_size(sentence)
     if found is None:
         return None

@@ -28,7 +28,7 @@ class Opposites:
 
 
 def _article(given: str, word: str) -> str:
-    """The article that the word takes, where there was one."""
+    """The article for the new word, if there was one."""
     fitting = "an " if word[0].lower() in "aeiou" or word == "MRI" else "a "
     return match_capitals(given, fitting) if given else ""
 

@@ -1,4 +1,4 @@
-"""Marking an exam: the verdicts on every sheet against what was done to it."""
+"""Grading of an exam: the verdicts on every exam text, compared with its edits."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -32,7 +32,7 @@ _NO_PREFERENCE = "no preference was given"
 
 
 class GradedUnit(NamedTuple):
-    """A judge's label for one unit of a sheet, and what was done to that unit."""
+    """A judge's label for one unit of an exam text, and the edit of that unit."""
 
     case: int
     change: ExamEdit
@@ -41,7 +41,7 @@ class GradedUnit(NamedTuple):
 
 
 class _Answer(NamedTuple):
-    """A judgement and the sheet that it is about."""
+    """A judgement and its exam text."""
 
     sheet: ExamText
     judgement: Judgement
@@ -66,12 +66,12 @@ def _write(setting: JudgeSettings) -> bytes:
 
 
 def digest_sheets(sheets: Iterable[ExamText]) -> str:
-    """The digest of what is asked, which identifies the exam."""
+    """The digest of the exam's texts, which identifies the exam."""
     return digest_value([[one.number, one.case, one.texts, one.finding] for one in sheets])
 
 
 def grade_units(sheet: ExamText, judgement: Judgement) -> Iterator[GradedUnit]:
-    """The label of every unit of a sheet, and whether it is right."""
+    """The label of every unit of an exam text, and whether it is right."""
     kind = KINDS[judgement.what]
     verdicts = judgement.verdicts[: len(sheet.spans) or 1]
     ordered = verdicts[::-1] if sheet.reverses is not None else verdicts
@@ -85,7 +85,7 @@ def grade_units(sheet: ExamText, judgement: Judgement) -> Iterator[GradedUnit]:
 def is_right_label(what: str, change: ExamEdit, label: Label) -> bool:
     """Whether a label is right for a unit with this change: true units must be called true, false ones false.
 
-    Where the expert's silence leaves it open (an invention, another modality), it is enough not to call it true.
+    If the expert does not mention it (an invention, another modality), it is enough not to call it true.
     """
     kind = KINDS[what]
     if change.is_true:
@@ -151,7 +151,7 @@ Labelled = tuple[int, Label, Label]
 
 
 def _pair_labels(plain: Sequence[_Answer], others: Sequence[_Answer]) -> list[Labelled]:
-    """The labels of the units of a sheet, and those given when it was asked a second time."""
+    """The labels of the units of an exam text, and those given when it was asked a second time."""
     known = {one.sheet.number: list(grade_units(*one)) for one in plain}
     return [
         (mark.case, mark.label, other.label)

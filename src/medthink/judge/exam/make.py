@@ -1,4 +1,4 @@
-"""Making an exam from a benchmark's expert texts: the same cases, plan and seed give the same sheets."""
+"""Makes an exam from a benchmark's expert texts: the same cases, plan and seed give the same exam texts."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,9 +31,9 @@ _FILLER = (
 
 
 class ExamPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """How many sheets for each edit, and the seed that selects them.
+    """The number of exam texts for each edit, and the seed that selects them.
 
-    The same number of sheets is also given with the units in reverse order, and half as many pairs of texts are
+    The same number of texts is also given with the units in reverse order, and half as many pairs of texts are
     compared.
     """
 
@@ -42,12 +42,12 @@ class ExamPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def pairs(self) -> int:
-        """How many pairs of texts test length bias, and how many self-preference."""
+        """The number of pairs of texts for length bias, and for self-preference."""
         return max(1, self.items // 2)
 
 
 class _Draft(msgspec.Struct, frozen=True):
-    """A sentence that may be edited: where it is, and how it would read."""
+    """A sentence that may be edited, with its position and the edited wording."""
 
     case: int
     sentences: tuple[str, ...]
@@ -57,7 +57,7 @@ class _Draft(msgspec.Struct, frozen=True):
 
 
 def make_exam(cases: Iterable[Case], plan: ExamPlan) -> tuple[ExamText, ...]:
-    """Draw the sheets; DataError where the texts allow no edit at all."""
+    """Draw the exam texts; DataError if the texts allow no edit at all."""
     chance = Random(seed_from("exam", plan.seed))
     known = {case.id: case for case in cases}
     numbers = count()
@@ -103,7 +103,7 @@ def sentences_of(text: str) -> tuple[str, ...]:
 def _statement_sheets(
     cases: dict[int, Case], plan: ExamPlan, chance: Random, numbers: Iterator[int]
 ) -> Iterator[ExamText]:
-    """The sheets for every edit; rare edits choose first, and each case is used as rarely as possible."""
+    """The exam texts for every edit; rare edits choose first, and each case is used as rarely as possible."""
     drafts: dict[str, list[_Draft]] = {name: [] for name in (*EDITS, OPTION, INVENTED)}
     for case in cases.values():
         for edit, draft in _drafts(case, chance):
@@ -214,7 +214,7 @@ def _versions(sentences: Sequence[str], finding: str, turn: int) -> dict[str, tu
 
 
 def _length_sheets(cases: Sequence[Case], plan: ExamPlan, numbers: Iterator[int]) -> Iterator[ExamText]:
-    """A discussion, and the same padded with sentences that say nothing about the case, in both orders."""
+    """A discussion, and the same padded with sentences that do not concern the case, in both orders."""
     discussed = [case for case in cases if case.reference.discussion.strip()]
     for case in discussed[: plan.pairs]:
         text = case.reference.discussion.strip()

@@ -24,7 +24,7 @@ LONGER = "longer"
 
 
 class ExamEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What was done to one unit: the edit, whether the unit is still true, and how it read before."""
+    """The edit of one unit, whether the unit is still true, and its original wording."""
 
     place: int
     edit: str
@@ -35,7 +35,7 @@ class ExamEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class ExamText(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One text to judge.
 
-    `statements`: sentences of a text, at `spans`, changed as `changes` says; with `reverses`, the sheet of that number
+    `statements`: sentences of a text, at `spans`, changed as in `changes`; with `reverses`, the text of that number
     with its units in reverse order. `omission`: a text to be searched for `finding`. `pair`: two texts, of which the
     one called `contender` (longer, or the author of a rewording) is first or second.
     """
@@ -53,7 +53,7 @@ class ExamText(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     answer: str = ""
 
     def source(self, what: str) -> UnitSource:
-        """The sheet as a text to judge by this kind."""
+        """The exam text as a text to judge by this kind."""
         kind = KINDS[what]
         names = ("first", "second") if self.form == "pair" else (kind.exam_part,)
         return UnitSource(
@@ -76,22 +76,22 @@ class ExamText(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return unit_set(source, units[::-1] if self.reverses is not None else units, splitter=SENTENCES)
 
     def change_of(self, place: int) -> ExamEdit:
-        """What was done to the unit at a position."""
+        """The edit of the unit at a position."""
         untouched = ExamEdit(place=place, edit=UNTOUCHED, is_true=True, before="")
         return next((one for one in self.changes if one.place == place), untouched)
 
     @property
     def base(self) -> int:
-        """The number of the sheet it takes its units from."""
+        """The number of the exam text whose units it has."""
         return self.number if self.reverses is None else self.reverses
 
     def suits(self, what: str) -> bool:
-        """Whether this kind of judging can be examined by the sheet."""
+        """Whether this kind of judging can be examined with this text."""
         return self.form == form_of(what)
 
 
 def form_of(what: str) -> SheetForm | None:
-    """The form of sheets that examine a kind of judging; None where nothing does."""
+    """The form of exam texts that examine a kind of judging; None if there is none."""
     kind = KINDS[what]
     if kind.is_pairwise:
         return "pair"
@@ -120,13 +120,13 @@ def join_sentences(sentences: Sequence[str]) -> tuple[str, tuple[tuple[int, int]
 
 
 def read_sheets(exam: Path) -> tuple[ExamText, ...]:
-    """The sheets of an exam."""
-    remedy = "was it edited, or written by another release? Make a new exam in another folder"
+    """The texts of an exam."""
+    remedy = "restore the original file, or use the release that wrote it Make a new exam in another folder"
     return tuple(read_stored_rows(exam / SHEETS_FILE, ExamText, name="a sheet", remedy=remedy, may_lack=False))
 
 
 def write_sheets(exam: Path, sheets: Iterable[ExamText]) -> None:
-    """Keep the sheets in the exam's folder."""
+    """Write the exam texts into the exam's folder."""
     write_jsonl(exam / SHEETS_FILE, (msgspec.to_builtins(sheet) for sheet in sheets))
 
 
@@ -142,10 +142,10 @@ _TRUE_UNITS = (UNTOUCHED, REWORDED)
 
 
 class KindGrades(msgspec.Struct, frozen=True, kw_only=True):
-    """How a judge did in one kind of judging.
+    """A judge's grades in one kind of judging.
 
-    `found` is, by edit, the share of false units that it calls false; `sensitivity` is the same over all counted edits.
-    `accepted` is the share of true units that it calls true: untouched, reworded, longer. `same_again` is how often it
+    `found` is, by edit, the share of false units labelled false; `sensitivity` is the same over all counted edits.
+    `accepted` is the share of true units labelled true: untouched, reworded, longer. `same_again` is how often it
     repeats its label when asked again (`kappa_again` corrects for chance), `same_reversed` when the units come in
     reverse order. `asked` counts every sheet of the exam, also those that the judge has not reached.
     """
@@ -166,7 +166,7 @@ class KindGrades(msgspec.Struct, frozen=True, kw_only=True):
         return min(found, key=lambda one: one.value or 0.0) if found else Undefined(reason="no such units", n=0)
 
     def shortfalls(self) -> tuple[str, ...]:
-        """Why the judge is below the floor; empty if it is not."""
+        """The reasons why the judge is below the floor; empty if it is not."""
         # There are too few deletions for confidence limits, so their point values are compared.
         by_limit = DELETED not in self.found
         found = [
@@ -190,12 +190,12 @@ class KindGrades(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PairGrades(msgspec.Struct, frozen=True, kw_only=True):
-    """How a judge compares two texts of equal content.
+    """A judge's comparisons of two texts of equal content.
 
     `same_swapped` is how often it keeps its preference when the order is swapped, `first` the share of first places
     among the preferences it gives. `longer` and `own` are 1 where the longer text, or the one in its own words, is
-    preferred in both orders, 0 where the other is, else a half; `own_by_others` is what other judges say about the same
-    pairs.
+    preferred in both orders, 0 where the other is, else a half; `own_by_others` is the same from other judges'
+    preferences on the same pairs.
     """
 
     pairs: int
@@ -221,17 +221,17 @@ class ExamResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def shortfalls(self) -> dict[str, tuple[str, ...]]:
-        """Why the judge is below the floor, by kind."""
+        """The reasons why the judge is below the floor, by kind."""
         found = {what: marks.shortfalls() for what, marks in self.kinds.items()}
         return {what: reasons for what, reasons in found.items() if reasons}
 
     def is_of(self, seat: JudgeConfig) -> bool:
-        """Whether it is the exam of the judge and setting of this seat."""
+        """Whether it is the exam of this judge in this setting."""
         return (self.judge, self.setting) == (seat.judge, seat.setting)
 
 
 def _below(name: str, measured: Measured, least: float, *, by_limit: bool) -> list[str]:
-    """Why a share is below the required minimum, judged by its lower confidence limit or by its value."""
+    """The reason why a share is below the minimum, by its lower confidence limit or its value."""
     reached = measured.low if by_limit and isinstance(measured, Estimate) else measured.value
     if reached is None:
         return [f"{name}: not measured"]
@@ -242,7 +242,7 @@ def _below(name: str, measured: Measured, least: float, *, by_limit: bool) -> li
 
 
 def read_results(path: Path) -> tuple[ExamResult, ...]:
-    """The results of an exam, or those kept with a run; empty where there are none."""
+    """The results of an exam, or those stored with a run; empty if there are none."""
     if not path.exists():
         return ()
     remedy = "run medthink exam again"
@@ -264,7 +264,7 @@ BELOW_FLOOR = "BELOW THE FLOOR"
 
 
 def describe_exam(exams: Sequence[ExamResult], seat: JudgeConfig, what: str) -> str:
-    """How the judge did in its exam of this kind of judging, and whether that is below the floor."""
+    """The judge's exam result in this kind of judging in one line, and whether that is below the floor."""
     if seat.judge == PANEL:
         return NO_PANEL_EXAM
     own = [one for one in exams if one.judge == seat.judge]
@@ -277,7 +277,7 @@ def describe_exam(exams: Sequence[ExamResult], seat: JudgeConfig, what: str) -> 
 
 
 def _marks_text(result: ExamResult, what: str) -> str:
-    """What the judge finds and accepts, or how it compares pairs; empty if it was not examined in this kind."""
+    """The judge's grades, or its comparisons of pairs; empty if it was not examined in this kind."""
     if KINDS[what].is_pairwise:
         if result.pairs is None:
             return ""

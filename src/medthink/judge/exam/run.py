@@ -1,4 +1,4 @@
-"""Sitting an exam: judges are asked for whatever is still missing, through a ledger, and their answers are marked."""
+"""Running an exam: judges are asked for whatever is still missing, through a ledger, and their answers are graded."""
 
 import asyncio
 import re
@@ -91,7 +91,7 @@ async def reword_case(hearing: Judge, case: Case) -> Rewording | Unjudged:
 
 
 def _check(text: str, original: str) -> str | ReplyFault:
-    """The text, or why it does not say the same: numbers and sides must stay, and the length must be similar."""
+    """The text, or why its content differs: numbers and sides must be kept, and the length must be similar."""
     if not _LENGTHS[0] <= len(text) / len(original) <= _LENGTHS[1]:
         return ReplyFault("wrong_form", "the text must be about as long as the one given")
     if _count(text) != _count(original):
@@ -104,7 +104,7 @@ def _count(text: str) -> Counter[str]:
 
 
 def own_sheets(rewordings: Iterable[Rewording], cases: dict[int, Case]) -> Iterator[ExamText]:
-    """Each rewording beside the expert's text, in both orders."""
+    """Each rewording paired with the expert's text, in both orders."""
     for one in rewordings:
         start = _FIRST_NUMBER + 2 * int(digest_value([one.author, one.case])[:7], 16)
         text = cases[one.case].reference.discussion.strip()
@@ -112,14 +112,14 @@ def own_sheets(rewordings: Iterable[Rewording], cases: dict[int, Case]) -> Itera
 
 
 def read_rewordings(exam: Path) -> dict[tuple[str, int], Rewording]:
-    """The rewordings of every judge that sat the exam, by judge and case."""
+    """The rewordings of every judge that took the exam, by judge and case."""
     remedy = "delete the row to have it made again"
     found = read_stored_rows(exam / REWORDINGS_FILE, Rewording, name="a rewording", remedy=remedy)
     return {(one.author, one.case): one for one in found}
 
 
 def write_rewordings(exam: Path, rewordings: dict[tuple[str, int], Rewording]) -> None:
-    """Keep the rewordings, by judge and case."""
+    """Write the rewordings, by judge and case."""
     if rewordings:
         write_jsonl(exam / REWORDINGS_FILE, (msgspec.to_builtins(rewordings[key]) for key in sorted(rewordings)))
 
@@ -129,7 +129,7 @@ DEFAULT_KINDS = ("steps", "omissions", "preference")
 
 
 class ExamManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What an exam was made from, and how."""
+    """The manifest of an exam: its benchmark, plan and seed."""
 
     benchmark: str
     split: str
@@ -139,7 +139,7 @@ class ExamManifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     @property
     def plan(self) -> ExamPlan:
-        """How many sheets, and the seed that selects them."""
+        """The number of exam texts, and the seed that selects them."""
         return ExamPlan(items=self.items, seed=self.seed)
 
 
@@ -167,7 +167,7 @@ class ExamSession(JudgesResult, frozen=True, kw_only=True):
 def run_exam(
     order: ExamSpec, *, transport: "Transport | None" = None, listener: RunListener | None = None
 ) -> ExamSession:
-    """Have the judges sit the exam, or continue where an earlier session stopped; nothing is asked twice."""
+    """Examine the judges, or continue where an earlier session stopped; nothing is asked twice."""
     return run_to_end(_Sitting(order, transport, listener).work())
 
 
@@ -178,17 +178,19 @@ def open_exam(
     if (out / EXAM_FILE).exists():
         return _open_made(out, benchmark, plan)
     if benchmark is None:
-        raise UsageError(f"{out} holds no exam yet", remedy="name the benchmark: medthink exam DATA --judge SPEC")
+        raise UsageError(f"{out} contains no exam yet", remedy="name the benchmark: medthink exam DATA --judge SPEC")
     return _make(out, benchmark, split, plan or ExamPlan())
 
 
 def _open_made(
     out: Path, benchmark: Path | None, plan: ExamPlan | None
 ) -> tuple[ExamManifest, tuple[ExamText, ...], dict[int, Case]]:
-    manifest = read_stored(out / EXAM_FILE, ExamManifest, name="an exam", remedy=f"is {out} the right folder?")
+    manifest = read_stored(
+        out / EXAM_FILE, ExamManifest, name="an exam", remedy=f"check that {out} is the right folder"
+    )
     if plan is not None and plan != manifest.plan:
         raise UsageError(
-            f"{out} holds an exam of {manifest.items} items per edit, made with seed {manifest.seed}",
+            f"{out} contains an exam of {manifest.items} items per edit, made with seed {manifest.seed}",
             remedy="leave --count and --seed out, or name another folder with --out",
         )
     place = benchmark or Path(manifest.benchmark)
@@ -196,7 +198,7 @@ def _open_made(
         raise UsageError(f"the exam's benchmark is no longer at {place}", remedy="give its path with --data")
     held = _hold_split(place, manifest.split)
     if held.text_fingerprint != manifest.fingerprint:
-        raise UsageError(f"{out} holds an exam made from another benchmark", remedy="name another folder with --out")
+        raise UsageError(f"{out} contains an exam made from another benchmark", remedy="name another folder with --out")
     sheets = read_sheets(out)
     wanted = {sheet.case for sheet in sheets}
     return manifest, sheets, {number: case for number, case in held.cases.items() if number in wanted}
@@ -280,7 +282,7 @@ class _Sitting:
         )
 
     async def _reword(self, bench: Judges) -> tuple[dict[tuple[str, int], Rewording], BudgetReached | None]:
-        """Every judge's own words for some of the discussions; those of earlier judges stay."""
+        """Every judge's rewordings of some of the discussions; those of earlier judges are kept."""
         kept = read_rewordings(self._order.out)
         if not any(KINDS[what].is_pairwise for what in self._order.what):
             return kept, None

@@ -1,4 +1,4 @@
-"""Teaching discussions, judged sentence by sentence and for what they teach."""
+"""Teaching discussions, judged sentence by sentence and for their education value."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -82,7 +82,7 @@ class SentenceVerdict(UnitVerdict, frozen=True, kw_only=True):
 
 
 class EducationVerdict(UnitVerdict, frozen=True, kw_only=True):
-    """How much a discussion teaches in one dimension; `zero` says why a score is 0.
+    """A discussion's education value in one dimension; `zero` says why a score is 0.
 
     The verdict of a panel has the `ballots` that it was made from: all of them count.
     """
@@ -110,7 +110,7 @@ class DiscussionForm(ReplyForm, frozen=True):
 
 
 class DiscussionScores(JudgeConfigScores, frozen=True, kw_only=True):
-    """The discussions of a run, as one seat judges them; scores of a dimension run from 0 to 2, the total to 10."""
+    """The scores of a run's discussions from one judge; scores of a dimension run from 0 to 2, the total to 10."""
 
     sentences: int
     labels: dict[str, Measured]
@@ -205,7 +205,7 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
         )
 
     def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: UnitSource) -> dict[str, Any]:  # noqa: ARG002
-        """Compare every sentence with the expert's findings, and check whether each dimension's section is there."""
+        """Compare every sentence with the expert's findings, and check whether each dimension's section is present."""
         rulings = {unit.id: rule_on_findings(unit, evidence) for unit in units.units}
         verdicts = [
             SentenceVerdict(id=key, label=_LABEL_OF[ruling.support], reason=ruling.reason)
@@ -285,7 +285,7 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
         return len(DIMENSIONS) * sum(one.score for one in votes) / len(votes) if votes else None
 
     def tables(self, scores: DiscussionScores) -> tuple[ScoreTable, ...]:
-        """How correct the sentences are, and what the whole teaches; the report shows the details as a figure."""
+        """Correctness of the sentences and education value; the report shows the details as a figure."""
         row = {
             "Sentences": ScoreCell(scores.sentences),
             "Correct": ScoreCell(scores.labels["correct"]),

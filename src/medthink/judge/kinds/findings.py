@@ -26,7 +26,7 @@ class StatementVerdict(UnitVerdict, frozen=True, kw_only=True):
 
 
 class FindingScores(JudgeConfigScores, frozen=True, kw_only=True):
-    """Statements of findings and summaries, as one seat judges them."""
+    """Scores of findings and summaries from one judge."""
 
     statements: int
     images: dict[str, Measured]
@@ -34,7 +34,7 @@ class FindingScores(JudgeConfigScores, frozen=True, kw_only=True):
 
 
 class FindingsKind(SingleLabelKind[StatementVerdict, FindingScores]):
-    """What a model says about each image, and its summary of all images."""
+    """The findings of each image, and the summary of all images."""
 
     name = "findings"
     plural = "findings"

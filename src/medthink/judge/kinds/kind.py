@@ -1,4 +1,4 @@
-"""What a kind of judging is: what it judges, how it asks, what a verdict says, and how verdicts are scored."""
+"""The interface of a kind of judging: its units, its prompt and reply, its verdicts, and their scores."""
 
 import json
 import re
@@ -29,7 +29,7 @@ Scored = TypeVar("Scored", bound=JudgeConfigScores)
 
 
 class JudgedItem(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that takes a verdict or a reader's labels; `form` says which labels it takes."""
+    """One item that receives a verdict or a reader's labels; `form` says which labels."""
 
     id: str
     form: str
@@ -38,7 +38,7 @@ class JudgedItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Aspect(msgspec.Struct, frozen=True, kw_only=True):
-    """One question that judges and readers answer, and so can be compared on.
+    """One question that both judges and readers answer, so that they can be compared.
 
     `wrong` is the label that counts as an error, where a judge's error rate can be corrected by readers;
     `is_main` says that it is also compared within slices.
@@ -52,14 +52,14 @@ class Aspect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReaderColumn(msgspec.Struct, frozen=True):
-    """A column that readers fill in, and the words to choose from where these are few."""
+    """A column that readers fill in, and the allowed words if they are few."""
 
     name: str
     choices: tuple[str, ...] = ()
 
 
 class JudgedTexts(msgspec.Struct, frozen=True):
-    """The texts of a prediction by part, and the parts that should be there and are not."""
+    """The texts of a prediction by part, and the expected parts that are missing."""
 
     parts: dict[str, str]
     missing: tuple[str, ...] = ()
@@ -70,10 +70,10 @@ class JudgeKind(ABC, Generic[Given, Scored]):
 
     `title` is its heading for readers, `about` says what they judge, and `rubric` names the sections of the rubric that
     they need. `tasks` are those whose runs are judged this way by default. With `uses_decisive`, the case's decisive
-    findings are the units; with `is_pairwise`, two runs are compared. `aspects` are what judges and readers are
-    compared on, `leading` the one whose labels show how far a panel is divided, and `true_label` its label for a true
-    unit. `exam_part` is the part under which a judge of this kind is given a text in its exam. `columns` are what
-    readers fill in, and `forms` says, for each form of item, which of them, as worded on the readers' page.
+    findings are the units; with `is_pairwise`, two runs are compared. `aspects` are compared between judges and
+    readers, `leading` is the one whose labels show the votes of a panel, and `true_label` its label for a true unit.
+    `exam_part` is the part under which a judge of this kind is given a text in its exam. `columns` are what readers
+    fill in, and `forms` says, for each form of item, which of them, as worded on the readers' page.
     """
 
     name: ClassVar[str]
@@ -100,7 +100,7 @@ class JudgeKind(ABC, Generic[Given, Scored]):
 
     @abstractmethod
     def items(self, units: UnitSet) -> tuple[JudgedItem, ...]:
-        """Everything that takes a verdict, in the order of verdicts."""
+        """Every item that receives a verdict, in the order of verdicts."""
 
     @abstractmethod
     def schema(self, call: str, units: UnitSet, rests_on: Sequence[str]) -> Schema:
@@ -110,7 +110,7 @@ class JudgeKind(ABC, Generic[Given, Scored]):
     def read_reply(
         self, text: str, call: str, units: UnitSet, rests_on: Sequence[str]
     ) -> tuple[Given, ...] | ReplyFault:
-        """One verdict for every item, or what is wrong with the reply."""
+        """One verdict for every item, or the reply's fault."""
 
     @abstractmethod
     def read_stored(self, rows: Sequence[Mapping[str, Any]]) -> tuple[Given, ...]:
@@ -122,7 +122,7 @@ class JudgeKind(ABC, Generic[Given, Scored]):
 
     @abstractmethod
     def vote(self, ballots: Sequence[Given]) -> Given | None:
-        """What most judges say about one item; None where there is no majority."""
+        """The majority verdict on one item; None if there is no majority."""
 
     def is_tie(self, verdict: Given) -> bool:  # noqa: ARG002
         """Whether a panel has no majority on what matters most, though its other aspects count."""
@@ -137,7 +137,7 @@ class JudgeKind(ABC, Generic[Given, Scored]):
         """A reader's cells as labels by aspect; ValueError names a cell that is unreadable or contradictory."""
 
     def columns_of(self, form: str) -> tuple[ReaderColumn, ...]:  # noqa: ARG002
-        """The columns that an item of this form takes."""
+        """The columns of an item of this form."""
         return self.columns
 
     def gaps(self, form: str, row: Mapping[str, str]) -> tuple[str, ...]:  # noqa: ARG002
@@ -146,7 +146,7 @@ class JudgeKind(ABC, Generic[Given, Scored]):
 
     @abstractmethod
     def score(self, rows: Sequence[Judgement], units: Units, rights: Rights) -> Scored:
-        """The scores of one seat's judgements."""
+        """The scores of one judge's judgements."""
 
     @abstractmethod
     def tables(self, scores: Scored) -> tuple[ScoreTable, ...]:
@@ -254,7 +254,7 @@ def refuse_no_reason(name: str, reason: str) -> ReplyFault | None:
 
 
 def check_grounds(verdict: UnitVerdict, rests_on: Sequence[str], allowed: Sequence[str]) -> ReplyFault | None:
-    """Why a verdict's grounds are not acceptable; None if they are."""
+    """Why a verdict's grounds are not acceptable; None if they are acceptable."""
     if not rests_on or set(rests_on) - set(allowed):
         return ReplyFault("wrong_form", f'{verdict.id} must rest on one or more of the names given for "rests_on"')
     return None
@@ -279,7 +279,7 @@ Word = TypeVar("Word", bound=str)
 
 
 class ContradictoryCells(ValueError):
-    """Cells of one row that cannot all be right."""
+    """Cells of one row that contradict each other."""
 
 
 def read_label(column: str, text: str, words: Sequence[Word]) -> Word | None:
@@ -292,7 +292,7 @@ def read_label(column: str, text: str, words: Sequence[Word]) -> Word | None:
 
 
 def read_factual(text: str) -> tuple[bool | None, Support | None]:
-    """Whether it is true, and how it is supported where one of the three words is used."""
+    """Whether it is true, and how it is supported if one of the three words is used."""
     support = read_support(text, may_differ=True)
     if support is not None:
         return support == "supported", support

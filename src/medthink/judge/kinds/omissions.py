@@ -30,7 +30,7 @@ class OmissionVerdict(UnitVerdict, frozen=True, kw_only=True):
 
 
 class OmissionScores(JudgeConfigScores, frozen=True, kw_only=True):
-    """How many decisive findings the texts of a run mention, by part.
+    """The numbers of decisive findings that the texts of a run mention, by part.
 
     `not_shown` counts separately those on images the author was not shown.
     """
@@ -60,7 +60,7 @@ class OmissionsKind(SingleLabelKind[OmissionVerdict, OmissionScores]):
     column = "finding"
 
     def texts(self, prediction: Prediction) -> JudgedTexts:
-        """Whichever of the three a prediction has."""
+        """Those of the three that a prediction has."""
         steps = prediction.prediction_twi
         images = "\n".join(text or "" for text in (steps.step1_per_image_findings or ()) if steps) if steps else ""
         summary = (steps.step2_integrated_summary or "") if steps else ""
@@ -92,7 +92,7 @@ class OmissionsKind(SingleLabelKind[OmissionVerdict, OmissionScores]):
         )
 
     def tables(self, scores: OmissionScores) -> tuple[ScoreTable, ...]:
-        """Recall of each text; what the author was not shown is counted separately."""
+        """Recall of each text; findings on images that the author was not shown are counted separately."""
         row: dict[str, ScoreCell] = {"Decisive findings": ScoreCell(scores.decisive)}
         for name, rates in scores.parts.items():
             row |= {f"{name}: {word}": ScoreCell(rates[word]) for word in ("mentioned", "contradicted")}

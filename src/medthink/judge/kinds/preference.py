@@ -40,7 +40,7 @@ class PreferenceVerdict(UnitVerdict, frozen=True, kw_only=True):
 
 
 class PairOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run compares with another one; `score` is 1 for a win, 0 for a loss and a half for a tie, by case."""
+    """The outcome of a run against another one; `score` is 1 for a win, 0 for a loss and a half for a tie, by case."""
 
     against: str
     scores: dict[int, float]
@@ -53,7 +53,7 @@ class PairOutcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PreferenceScores(JudgeConfigScores, frozen=True, kw_only=True):
-    """The contests of a run, as one seat judges them; keyed in `other` by the other run's number."""
+    """The outcomes of a run against others from one judge; keyed in `other` by the other run's number."""
 
     contests: dict[int, PairOutcome]
     won: Measured
@@ -131,7 +131,7 @@ class PreferenceKind(SingleLabelKind[PreferenceVerdict, PreferenceScores]):
         )
 
     def tables(self, scores: PreferenceScores) -> tuple[ScoreTable, ...]:
-        """All contests together, then one by one."""
+        """All comparisons together, then one by one."""
         row = {
             "Pairs": ScoreCell(sum(len(one.scores) for one in scores.contests.values())),
             "Share won": ScoreCell(scores.won),
@@ -156,7 +156,7 @@ class PreferenceKind(SingleLabelKind[PreferenceVerdict, PreferenceScores]):
 
 
 def other_number(run: str) -> int:
-    """The number that stands for the other run in judgements, made from its digest."""
+    """The number of the other run in judgements, made from its digest."""
     return int(digest_value(run)[:7], 16)
 
 

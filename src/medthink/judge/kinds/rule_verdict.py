@@ -15,7 +15,7 @@ _DENIAL = re.compile(
 
 
 class RuleVerdict(msgspec.Struct, frozen=True):
-    """What the rules say about a unit."""
+    """The verdict of the rules on a unit."""
 
     support: Support
     reason: str
@@ -48,4 +48,4 @@ def rule_on_findings(unit: Unit, evidence: Evidence) -> RuleVerdict:
         return RuleVerdict("supported", "a finding matches the expert's", expert)
     if found.candidate:
         return RuleVerdict("unverifiable", "no finding matches the expert's")
-    return RuleVerdict("unverifiable", "it states no finding that the rules know")
+    return RuleVerdict("unverifiable", "it states no finding known to the rules")

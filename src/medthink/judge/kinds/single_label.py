@@ -33,8 +33,8 @@ class VerdictsForm(ReplyForm, Generic[Given], frozen=True):
 class SingleLabelKind(JudgeKind[Given, Scored]):
     """A kind with one word for each unit.
 
-    `verdict` is the type of its verdicts, whose `field` holds one of the leading aspect's categories; where it also has
-    `rests_on`, judges say what it rests on. `column` is what readers write the word into.
+    `verdict` is the type of its verdicts, whose `field` has one of the leading aspect's categories; if it also has
+    `rests_on`, judges name their grounds. `column` is the readers' column for the word.
     """
 
     verdict: ClassVar[type[UnitVerdict]]
@@ -49,7 +49,7 @@ class SingleLabelKind(JudgeKind[Given, Scored]):
 
     @property
     def has_grounds(self) -> bool:
-        """Whether a verdict says what it rests on."""
+        """Whether a verdict names its grounds."""
         return "rests_on" in self.verdict.__struct_fields__
 
     def items(self, units: UnitSet) -> tuple[JudgedItem, ...]:
@@ -76,11 +76,11 @@ class SingleLabelKind(JudgeKind[Given, Scored]):
         return first_fault(check_grounds(one, getattr(one, "rests_on"), rests_on) for one in matched) or matched  # noqa: B009
 
     def read_stored(self, rows: Sequence[Mapping[str, Any]]) -> tuple[Given, ...]:
-        """The verdicts as they are."""
+        """The verdicts unchanged."""
         return cast("tuple[Given, ...]", tuple(msgspec.convert(row, self.verdict) for row in rows))
 
     def vote(self, ballots: Sequence[Given]) -> Given | None:
-        """What most say."""
+        """The majority label."""
         word = majority_label([self.word(ballot) for ballot in ballots])
         return next((ballot for ballot in ballots if self.word(ballot) == word), None)
 

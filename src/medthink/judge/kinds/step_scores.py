@@ -21,7 +21,7 @@ _SOUND = (
 
 
 class StepVerdict(UnitVerdict, frozen=True, kw_only=True):
-    """Whether a step is true, how much it matters, what is wrong with it and how badly, and on what grounds.
+    """Whether a step is true, its weight, its errors and their severity, and the grounds.
 
     `critical` is decisive or contributory; `weight` is None where only that is known. Types, severity and correction
     are those of a contradicted step. The verdict of a panel has the `ballots` that it was made from, and None for
@@ -65,7 +65,7 @@ class ErrorCell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FirstErrors(msgspec.Struct, frozen=True, kw_only=True):
-    """Where reasoning first goes wrong: counts by step number, rationales without error, and the mean position.
+    """The first errors of rationales: counts by step number, rationales without error, and the mean position.
 
     `place` is the number of the first wrong step over the number of steps, over rationales that have one.
     """
@@ -78,7 +78,7 @@ class FirstErrors(msgspec.Struct, frozen=True, kw_only=True):
 class Soundness(msgspec.Struct, frozen=True, kw_only=True):
     """The shares of rationales whose every step is supported, without a wrong step, and without a wrong critical step.
 
-    An answer given without a rationale counts as none of them; what is unjudged is left out. `unverifiable` is the
+    An answer given without a rationale counts as none of them; unjudged rationales are excluded. `unverifiable` is the
     share of steps that are neither supported nor contradicted.
     """
 
@@ -89,7 +89,7 @@ class Soundness(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StepScores(JudgeConfigScores, frozen=True, kw_only=True):
-    """The reasoning of a run, as one seat judges it."""
+    """The scores of a run's reasoning from one judge."""
 
     steps: int
     support: dict[str, Measured]
@@ -107,7 +107,7 @@ class StepScores(JudgeConfigScores, frozen=True, kw_only=True):
 
 
 def score_steps(rows: JudgedRows, common: dict[str, Any], rights: Rights) -> StepScores:
-    """The scores of one seat; `common` are the fields that all kinds share."""
+    """The scores of one judge; `common` are the fields that all kinds share."""
     every = [(row.case, step) for row, steps in rows for step in steps]
     pairs = [(case, step) for case, step in every if step.factual]
     critical = [(case, step) for case, step in pairs if step.critical]
@@ -166,7 +166,7 @@ def step_tables(scores: StepScores) -> tuple[ScoreTable, ...]:
         ScoreTable(heading="Steps of the reasoning", aspects=both, rows=(steps,)),
         ScoreTable(heading="Right for the right reasons", aspects=both, rows=sound, note=_SOUND),
         ScoreTable(
-            heading="Where reasoning first goes wrong", aspects=("support",), rows=(_first_cells(scores.first_errors),)
+            heading="First error of the reasoning", aspects=("support",), rows=(_first_cells(scores.first_errors),)
         ),
         ScoreTable(heading="Weight and severity", aspects=("weight", "severity"), rows=grades),
         ScoreTable(

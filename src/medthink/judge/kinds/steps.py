@@ -78,7 +78,7 @@ class StepsForm(ReplyForm, frozen=True):
 
 
 class StepsKind(JudgeKind[StepVerdict, StepScores]):
-    """The rationale, cut into steps."""
+    """The rationale, segmented into steps."""
 
     name = "steps"
     plural = "steps"
@@ -146,7 +146,7 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
         return fault or tuple(map(_take, matched))
 
     def read_stored(self, rows: Sequence[Mapping[str, Any]]) -> tuple[StepVerdict, ...]:
-        """The verdicts as they are."""
+        """The verdicts unchanged."""
         return msgspec.convert(rows, tuple[StepVerdict, ...])
 
     def judge_by_rule(self, units: UnitSet, evidence: Evidence, source: UnitSource) -> dict[str, Any]:  # noqa: ARG002
@@ -228,7 +228,7 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
         return step_tables(scores)
 
     def slice_cells(self, scores: StepScores) -> dict[str, ScoreCell]:
-        """What is wrong, which types of error, and how sound the reasons are."""
+        """Wrong steps, types of error, and soundness."""
         return step_slice_cells(scores)
 
 
@@ -269,7 +269,7 @@ def _severity_labels(severity: Severity | None) -> dict[str, Label | None]:
 
 
 def _check(verdict: StepForm, rests_on: Sequence[str]) -> ReplyFault | None:
-    """Why a verdict contradicts itself or names unknown evidence; None if it does not."""
+    """The fault of a verdict that contradicts itself or names unknown evidence; None if it has none."""
     if verdict.factual == "contradicted":
         fault = _check_contradicted(verdict)
     else:
@@ -315,7 +315,7 @@ def _type_labels(named: Sequence[ErrorType] | None) -> dict[str, Label | None]:
 def _name_types(
     factual: bool | None, support: Support | None, types: tuple[ErrorType, ...]
 ) -> tuple[ErrorType, ...] | None:
-    """The types that were named, or None where that is not known: a step that is wrong must have one."""
+    """The types that were named, or None if unknown: a wrong step must have one."""
     is_right = factual or support == "unverifiable"
     if is_right and types:
         raise kind.ContradictoryCells(f"{'factual' if factual else 'unverifiable'}, but with error types")

@@ -68,7 +68,7 @@ FINDING_VALUES: dict[str, Callable[[FindingAgreement], float | None]] = {
 
 
 def compare_findings(reference: str, candidate: str, lexicon: Lexicon | None = None) -> FindingAgreement:
-    """Extract the statements of both texts and compare them; a text that is not in English cannot be compared."""
+    """Extract and compare the statements of both texts; text that is not in English cannot be compared."""
     if not (is_english(reference) and is_english(candidate)):
         return FindingAgreement((), (), (), (), is_read=False)
     return compare_statements(extract_statements(reference, lexicon), extract_statements(candidate, lexicon), lexicon)

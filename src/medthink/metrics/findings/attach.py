@@ -42,7 +42,7 @@ def _is_between(wall: Mention, one: Mention, other: Mention) -> bool:
 
 
 def _cost(clause: Clause, finding: Mention, other: Mention) -> int | None:
-    """How far the other is from the finding; None where it belongs to something else."""
+    """The distance of the other mention from the finding; None if it belongs to something else."""
     comes_after = other.start >= finding.end
     start, end = (finding.end, other.start) if comes_after else (other.end, finding.start)
     between = clause.words[start:end]
@@ -164,7 +164,7 @@ def _reach_forward(clause: Clause, cue: Mention) -> int:
 
 
 def _brings_its_own(clause: Clause, cue: Mention, place: int) -> bool:
-    """Whether `with` tells what is there: "no diffusion restriction with scalloping", "no contact with the mass"."""
+    """Whether `with` states what is present: "no diffusion restriction with scalloping", "no contact with the mass"."""
     if clause.words[place + 1 : place + 2] and clause.words[place + 1] in _DETERMINERS:
         return True
     return any(cue.end <= f.start and f.end <= place for f in clause.of_kind("finding"))

@@ -1,4 +1,4 @@
-"""From text to clauses: words, measurements and the lexicon's mentions, cut where one statement ends."""
+"""Splits text into clauses: words, measurements and the lexicon's mentions, one statement each."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ _BEFORE_AN_ORGAN = word_set("the its anterior posterior medial lateral joint art
 
 
 def is_literal(words: Sequence[str], mention: Mention, mentions: Sequence[Mention]) -> bool:
-    """Whether a mention is what it looks like: "both" is a side in "both lungs", not in "both lesions"."""
+    """Whether a mention is meant literally: "both" is a side in "both lungs", not in "both lesions"."""
     if mention.kind == "finding":
         return _is_finding(words, mention, mentions)
     if words[mention.start] != "both" or mention.end - mention.start > 1:
@@ -385,7 +385,7 @@ def _holds_a_known_sign(pattern: tuple[str, int], folded: Sequence[str], place: 
 
 
 def _cuts(words: Sequence[str], mentions: Sequence[Mention]) -> list[int]:
-    """Where a sentence falls into clauses: at ending cues, at `;`, and between two verbs, but never in a mention."""
+    """The positions where a sentence is split: at ending cues, at `;`, and between two verbs, never in a mention."""
     ends = {mention.start for mention in mentions if mention.kind == "cue" and mention.name == "ends"}
     inside = {place for m in mentions for place in range(m.start, m.end)}
     cuts: list[int] = []

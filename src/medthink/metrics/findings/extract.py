@@ -62,7 +62,7 @@ _REMEMBERED = 16_384
 
 
 def extract_statements(text: str, lexicon: Lexicon | None = None) -> tuple[Statement, ...]:
-    """What a text states, each statement once, in reading order."""
+    """The statements of a text, each once, in reading order."""
     return _extract_known(text) if lexicon is None else _extract(text, lexicon)
 
 

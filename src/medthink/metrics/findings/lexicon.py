@@ -57,7 +57,7 @@ class PhraseTable(msgspec.Struct, frozen=True):
     lengths: dict[str, list[int]]
 
     def longest(self, words: Sequence[str], place: int) -> Term | None:
-        """The longest entry that starts at this place."""
+        """The longest entry that starts at this position."""
         for length in self.lengths.get(words[place], ()):
             entry = self.entries.get(tuple(words[place : place + length]))
             if entry:
@@ -184,7 +184,7 @@ MarkKind = Literal["finding", "normal", "site", "side", "cue", "size"]
 
 
 class Mention(msgspec.Struct, frozen=True):
-    """Something the lexicon knows, or a measurement, at words `start` to `end` of its clause."""
+    """A mention of a lexicon entry, or a measurement, at words `start` to `end` of its clause."""
 
     kind: MarkKind
     name: str
@@ -215,7 +215,7 @@ Change = Literal["new", "increased", "decreased", "stable", "resolved"]
 
 
 class Statement(msgspec.Struct, frozen=True):
-    """One finding, stated as present or absent; what the text leaves open is None."""
+    """One finding, stated as present or absent; fields that the text does not state are None."""
 
     finding: str
     polarity: Polarity = "present"
@@ -254,7 +254,7 @@ _CLASSES: dict[str, frozenset[str]] = {
 
 
 class Token(NamedTuple):
-    """A word in its normal form, and its place in the text."""
+    """A word in its normal form, and its position in the text."""
 
     word: str
     start: int
@@ -269,7 +269,7 @@ def content_words(text: str) -> list[Token]:
 
 
 def name_class(word: str) -> str:
-    """What kind of word it is, for a message that does not repeat it."""
+    """The kind of word it is, for a message that does not repeat it."""
     if word[:1].isdigit():
         return "a number"
     return next((name for name, words in _CLASSES.items() if word in words), "a word")

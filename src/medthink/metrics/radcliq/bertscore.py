@@ -95,7 +95,7 @@ class BertScore:
         self._features = features
 
     def unavailable(self) -> str | None:
-        """Why it cannot be computed here; None if it can."""
+        """The reason why it cannot be computed here; None if it can."""
         packages = missing_packages("torch", "transformers")
         if packages:
             return packages

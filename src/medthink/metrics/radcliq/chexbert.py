@@ -36,13 +36,13 @@ class CheXbert:
     def __init__(
         self, source: WeightSource | None = None, tokenizer: WeightSource | None = None, features: Path | None = None
     ) -> None:
-        """`features` is a folder in which vectors are kept from one run to the next."""
+        """`features` is a folder that caches vectors between runs."""
         self._features = features
         self._source = source or WeightSource()
         self._tokenizer_source = tokenizer or WeightSource(online=self._source.online)
 
     def unavailable(self) -> str | None:
-        """Why it cannot be computed here; None if it can."""
+        """The reason why it cannot be computed here; None if it can."""
         packages = missing_packages("torch", "transformers")
         if packages:
             return packages

@@ -77,7 +77,7 @@ _MOST_TOKENS = 8_192
 
 
 def token_budget() -> int:
-    """How many padded tokens may be encoded at once with the memory that is free now."""
+    """The number of padded tokens that can be encoded at once with the free memory."""
     try:
         free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (ValueError, OSError):  # a system that does not say
@@ -119,7 +119,7 @@ class Component(Protocol):
         """The field of `Components` it fills."""
 
     def unavailable(self) -> str | None:
-        """Why it cannot be computed here; None if it can."""
+        """The reason why it cannot be computed here; None if it can."""
 
     def score(
         self, references: Sequence[str], candidates: Sequence[str], advance: Advance = ignore_progress
@@ -127,7 +127,7 @@ class Component(Protocol):
         """The value of every pair; texts are not empty, and `advance` is called as texts are done."""
 
     def fingerprint(self) -> dict[str, str]:
-        """What the values depend on: weights by digest, packages by version, options."""
+        """Everything that the values depend on: weights by digest, packages by version, options."""
 
 
 class Bleu2:

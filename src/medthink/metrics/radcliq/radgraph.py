@@ -96,13 +96,13 @@ class RadGraph:
     def __init__(
         self, source: WeightSource | None = None, encoder: WeightSource | None = None, features: Path | None = None
     ) -> None:
-        """`features` is a folder in which annotations are kept from one run to the next."""
+        """`features` is a folder that caches annotations between runs."""
         self._features = features
         self._source = source or WeightSource()
         self._encoder_source = encoder or WeightSource(online=self._source.online)
 
     def unavailable(self) -> str | None:
-        """Why it cannot be computed here; None if it can."""
+        """The reason why it cannot be computed here; None if it can."""
         packages = missing_packages(*_PACKAGES)
         if packages:
             return packages

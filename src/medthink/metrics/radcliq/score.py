@@ -1,4 +1,4 @@
-"""RadCliQ of many pairs: a value where all four components are known, and a plain reason where they are not.
+"""RadCliQ of many pairs: a value if all four components are known, else the reason.
 
 Policies, printed with the result: idf off; an empty candidate has all components 0 and is counted; an empty reference
 is left out and counted; texts truncated at the models' limit are counted; means are over pairs. The composites were
@@ -37,7 +37,7 @@ class RadCliQRow(msgspec.Struct, frozen=True):
 
 
 class RadCliQ(msgspec.Struct, frozen=True):
-    """All pairs, or why there are none."""
+    """All pairs, or the reason why there are none."""
 
     status: str
     rows: list[RadCliQRow]

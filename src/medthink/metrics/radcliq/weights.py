@@ -1,4 +1,4 @@
-"""Where weights come from: a path given, the environment, the hub's cache, or, only when asked, the hub.
+"""Sources of weights: a given path, the environment, the hub's cache, or, only on request, the hub.
 
 `MEDTHINK_WEIGHTS` names a folder laid out as
 

@@ -1,7 +1,7 @@
 """Provider batches: half the price, for runs that can wait.
 
 A batch module is pure, like a wire: it opens no connection and keeps no state. An operation of several requests is a
-*dialogue*, a generator that yields errands and is sent their replies; `client` carries it out over HTTP.
+*dialogue*, a generator that yields requests and is sent their replies; `client` runs it over HTTP.
 """
 
 from collections.abc import Generator, Mapping
@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 class BatchLimits(NamedTuple):
-    """The most that one batch may hold."""
+    """The limits of one batch."""
 
     rows: int
     size_bytes: int
@@ -32,7 +32,7 @@ class RequestFile(NamedTuple):
 
 
 class BodyTemplate(NamedTuple):
-    """What surrounds a spool in a request's body, and separates its lines."""
+    """The text around a request file in a request's body, and the separator of its lines."""
 
     head: bytes = b""
     tail: bytes = b""
@@ -75,7 +75,7 @@ class BatchJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnconfirmedJob(NamedTuple):
-    """A job that may or may not have been started: its mark, how many rows, and the newest job before it."""
+    """A job that may or may not have been started: its tag, its number of rows, and the newest job before it."""
 
     mark: str
     rows: int
@@ -83,7 +83,7 @@ class UnconfirmedJob(NamedTuple):
 
 
 class BatchRow(NamedTuple):
-    """The outcome of one request; without a reply it was neither carried out nor billed: `problem` says why."""
+    """The outcome of one request; without a reply it was neither run nor billed: `problem` says why."""
 
     key: str
     reply: HttpReply | None
@@ -94,13 +94,13 @@ Dialogue = Generator[BatchRequest, HttpReply, Result]
 
 
 class BatchWire(Protocol):
-    """The interface of a batch module; `HAS_MARKS` says whether jobs carry a mark of ours."""
+    """The interface of a batch module; `HAS_MARKS` says whether jobs can carry a tag of ours."""
 
     LIMITS: BatchLimits
     HAS_MARKS: bool
 
     def line(self, key: str, encoded: Encoded) -> list[bytes]:
-        """The spool line of a request, in pieces that share the images' bytes."""
+        """The line of a request in a request file, in pieces that share the images' bytes."""
         ...
 
     def submit(self, spool: RequestFile, mark: str) -> Dialogue[BatchJob]:
@@ -108,7 +108,7 @@ class BatchWire(Protocol):
         ...
 
     def look(self, job_id: str) -> Dialogue[BatchJob]:
-        """How far a job is."""
+        """The state of a job."""
         ...
 
     def latest(self) -> Dialogue[str]:
@@ -116,11 +116,11 @@ class BatchWire(Protocol):
         ...
 
     def find(self, sought: UnconfirmedJob) -> Dialogue[list[BatchJob]]:
-        """The candidates for the sought job; none means it was never started."""
+        """The candidates for an unconfirmed job; none means it was never started."""
         ...
 
     def cancel(self, job_id: str) -> Dialogue[None]:
-        """Ask that the job ends with what it has."""
+        """Cancel the job; results so far are kept."""
         ...
 
     def read_row(self, line: bytes) -> BatchRow:
@@ -138,10 +138,10 @@ class BatchService(Protocol):
     patience_s: float
 
     def work_in(self, folder: Path) -> None:
-        """Set the folder of the spools."""
+        """Set the folder of the request files."""
 
     def line(self, key: str, encoded: Encoded) -> list[bytes]:
-        """The line of a spool that asks this."""
+        """The line of a request file for this request."""
         ...
 
     def read_row(self, line: bytes) -> BatchRow:
@@ -149,23 +149,23 @@ class BatchService(Protocol):
         ...
 
     async def submit(self, spool: RequestFile, file: Path, mark: str) -> BatchJob:
-        """Start the job; UnclearStart when nobody knows whether it was."""
+        """Start the job; UnclearStart if it is unknown whether it was started."""
         ...
 
     async def look(self, job_id: str) -> BatchJob:
-        """How far the job is."""
+        """The state of the job."""
         ...
 
     async def latest(self) -> str:
-        """The newest job, before one is started; empty where jobs have marks."""
+        """The newest job, before one is started; empty if jobs have tags."""
         ...
 
     async def find(self, sought: UnconfirmedJob) -> list[BatchJob]:
-        """The jobs that may be the one that is sought."""
+        """The jobs that may be the unconfirmed one."""
         ...
 
     async def cancel(self, job_id: str) -> None:
-        """Ask that the job ends with what it has."""
+        """Cancel the job; results so far are kept."""
 
     async def fetch(self, path: str, into: Path) -> None:
         """Write a file of results to disk."""

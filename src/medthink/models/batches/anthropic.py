@@ -64,7 +64,7 @@ def submit(spool: RequestFile, mark: str) -> Dialogue[BatchJob]:  # noqa: ARG001
 
 
 def look(job_id: str) -> Dialogue[BatchJob]:
-    """How far a job is."""
+    """The state of a job."""
     return _read_job(read_object((yield BatchRequest("GET", f"{_PATH}/{job_id}"))))
 
 
@@ -84,7 +84,7 @@ def find(sought: UnconfirmedJob) -> Dialogue[list[BatchJob]]:
 
 
 def cancel(job_id: str) -> Dialogue[None]:
-    """Ask that the job ends."""
+    """Cancel the job."""
     read_object((yield BatchRequest("POST", f"{_PATH}/{job_id}/cancel", JSON)))
 
 

@@ -1,4 +1,4 @@
-"""Dialogues over HTTP: uploads from disk, results to disk, and no job started twice by a retry."""
+"""Batch dialogues over HTTP: uploads from disk, results to disk, and no job started twice by a retry."""
 
 import asyncio
 import random
@@ -32,7 +32,7 @@ _UNCLEAR: frozenset[ErrorKind] = frozenset({"timeout", "connection", "server", "
 
 
 class UnclearStart(Exception):
-    """It is unclear whether a job was started: it has to be looked for."""
+    """It is unclear whether a job was started, so it must be searched for."""
 
     def __init__(self, error: ModelError) -> None:
         self.error = error
@@ -63,7 +63,7 @@ class BatchClient:
         """Nothing to do: the provider keeps its own files."""
 
     async def submit(self, spool: RequestFile, file: Path, mark: str) -> BatchJob:
-        """Start the job; UnclearStart when nobody knows whether it was."""
+        """Start the job; UnclearStart if it is unknown whether it was started."""
         try:
             return await self._take(self._wire.submit(spool, mark), file)
         except ModelError as error:
@@ -72,19 +72,19 @@ class BatchClient:
             raise
 
     async def look(self, job_id: str) -> BatchJob:
-        """How far the job is."""
+        """The state of the job."""
         return await self._take(self._wire.look(job_id))
 
     async def latest(self) -> str:
-        """The newest job, before one is started; empty where jobs have marks."""
+        """The newest job, before one is started; empty if jobs have tags."""
         return await self._take(self._wire.latest())
 
     async def find(self, sought: UnconfirmedJob) -> list[BatchJob]:
-        """The jobs that may be the one that is sought."""
+        """The jobs that may be the unconfirmed one."""
         return await self._take(self._wire.find(sought))
 
     async def cancel(self, job_id: str) -> None:
-        """Ask that the job ends with what it has."""
+        """Cancel the job; results so far are kept."""
         await self._take(self._wire.cancel(job_id))
 
     async def fetch(self, path: str, into: Path) -> None:
@@ -98,7 +98,7 @@ class BatchClient:
             await session.close()
 
     async def _take(self, dialogue: Dialogue[Result], file: Path | None = None) -> Result:
-        """Carry out one errand after the other until the dialogue has its result."""
+        """Run the requests of a dialogue one after the other until it has its result."""
         try:
             errand = next(dialogue)
             while True:
@@ -115,7 +115,7 @@ class BatchClient:
         return await self._insist(lambda: self._send_well(errand, file))
 
     async def _insist(self, action: Callable[[], Awaitable[Result]]) -> Result:
-        """Try again as the errors' kinds allow."""
+        """Retry as the errors' kinds allow."""
         history: list[ModelError] = []
         while True:
             try:

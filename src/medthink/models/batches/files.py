@@ -65,7 +65,7 @@ class FileBatches:
         shutil.copyfile(path, into)
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Nothing to close."""
 
 
 def gather_requests(folder: Path, marks: list[str], into: Path) -> int:
@@ -104,7 +104,7 @@ def _read_output(output: Path) -> dict[str, bytes]:
             try:
                 key, _ = read_line(one, "custom_id")
             except ValueError:
-                remedy = "is vllm run-batch still writing it?"
+                remedy = "wait until vllm run-batch has finished writing it"
                 raise DataError("not a line of a batch's output", file=output, row=number, remedy=remedy) from None
             rows[key] = one if one.endswith(b"\n") else one + b"\n"
     return rows

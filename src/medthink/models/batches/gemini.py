@@ -79,7 +79,7 @@ def submit(spool: RequestFile, mark: str) -> Dialogue[BatchJob]:
 
 
 def look(job_id: str) -> Dialogue[BatchJob]:
-    """How far a job is."""
+    """The state of a job."""
     return _read_job(read_object((yield BatchRequest("GET", f"{_API}/{job_id}"))))
 
 
@@ -96,7 +96,7 @@ def find(sought: UnconfirmedJob) -> Dialogue[list[BatchJob]]:
 
 
 def cancel(job_id: str) -> Dialogue[None]:
-    """Ask that the job ends."""
+    """Cancel the job."""
     read_object((yield BatchRequest("POST", f"{_API}/{job_id}:cancel", JSON, b"{}")))
 
 

@@ -1,7 +1,7 @@
-"""`inspect/PROVIDER/NAME`: a model of any provider that Inspect AI speaks; one call of Inspect's is one attempt.
+"""`inspect/PROVIDER/NAME`: a model of any provider that Inspect AI speaks; one call to Inspect is one attempt.
 
 For providers that no wire here speaks: it takes many times the processor time of a wire, and needs the extra [inspect].
-Retries, limits and money stay ours.
+Retries, limits and costs are handled here.
 """
 
 import asyncio
@@ -58,7 +58,7 @@ class InspectModel:
         if not self.name:
             raise UsageError(f"inspect/{name} names no provider", remedy="write inspect/PROVIDER/NAME")
         if len(base_urls) > 1:
-            raise UsageError("Inspect takes one address", remedy="give one --base-url")
+            raise UsageError("Inspect accepts only one address", remedy="give one --base-url")
         self.transport = transport or Transport()
         self._base_url = next(iter(base_urls), None)
         if self._base_url is not None:
@@ -72,7 +72,7 @@ class InspectModel:
         self._left_out: ModelError | None = None
 
     def refuse(self, request: Request) -> None:
-        """Raise ModelError for what is known not to be taken."""
+        """Raise ModelError for settings known not to be accepted."""
         if self._left_out is not None:
             raise self._left_out
         known = PROVIDERS.get(self.provider)
@@ -86,7 +86,7 @@ class InspectModel:
         return self._opened
 
     async def generate(self, request: Request, log: AttemptLog | None = None) -> Reply:
-        """Answer the request, trying again as the errors' kinds allow, or raise ModelError."""
+        """Answer the request, retrying as the errors' kinds allow, or raise ModelError."""
         history: list[ModelError] = []
         while True:
             try:
@@ -164,7 +164,7 @@ class InspectModel:
             async with asyncio.timeout(self.transport.timeout_s):
                 outcome = await _generate(model, request, seen, self.transport.pace.concurrency)
         except TimeoutError:
-            raise ModelError("timeout", f"no whole reply from {self.provider} in time") from None
+            raise ModelError("timeout", f"no complete reply from {self.provider} in time") from None
         if isinstance(outcome, Exception):
             raise read_failure(outcome)
         wants_json = request.schema is not None and request.is_json_checked
@@ -221,14 +221,14 @@ def _open(name: str, base_url: str | None) -> "Model":
 
 
 def _plain(text: str) -> str:
-    """Inspect's message without the marks that colour it."""
+    """Inspect's message without colour codes."""
     from rich.text import Text
 
     return Text.from_markup(text).plain
 
 
 async def _generate(model: "Model", request: Request, seen: _Seen, connections: int) -> "ModelOutput | Exception":
-    """One call; whatever thirty providers' packages may raise comes back as a value."""
+    """One call; any exception of the providers' packages is returned as a value."""
     from inspect_ai.model import GenerateConfig
     from inspect_ai.model._model import use_model_event_sink
 

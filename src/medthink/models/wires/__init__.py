@@ -24,7 +24,7 @@ class Encoded(NamedTuple):
 
 
 class HttpReply(NamedTuple):
-    """What came back; header names are lower-case, or the mapping ignores case."""
+    """An HTTP reply; header names are lower-case, or the mapping ignores case."""
 
     status: int
     headers: Mapping[str, str]

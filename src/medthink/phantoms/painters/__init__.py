@@ -1,4 +1,4 @@
-"""One painter per view: a generator of chance and a look in, pixels out."""
+"""One painter per view: random generator and image spec in, pixels out."""
 
 from collections.abc import Callable
 from io import BytesIO

@@ -9,7 +9,7 @@ from medthink.phantoms.painters.scene import ImageSpec, Pixels, Scene
 
 
 class Tones(NamedTuple):
-    """How bright the tissues of an axial slice are."""
+    """The brightness of the tissues of an axial slice."""
 
     fat: float
     muscle: float

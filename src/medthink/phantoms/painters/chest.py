@@ -1,4 +1,4 @@
-"""Chest: CT in three guises, the frontal radiograph, and the FDG projection."""
+"""Chest: three kinds of CT, the frontal radiograph, the FDG projection, and the vessels."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -42,7 +42,7 @@ def skin_pathology(rng: np.random.Generator, look: ImageSpec) -> Pixels:
 
 
 def chart(rng: np.random.Generator, look: ImageSpec) -> Pixels:
-    """A laboratory value over time; it says nothing about the signs."""
+    """A laboratory value over time; it is unrelated to the signs."""
     scene = Scene(rng, 304, 224, ground=(1.0, 1.0, 1.0))
     scene.blend(scene.strokes([[(-1.1, -0.8), (-1.1, 0.75)], [(-1.1, 0.75), (1.2, 0.75)]], 0.015, blur=0), _PURPLE)
     scene.blend(scene.strokes([[(-1.1, y), (1.2, y)] for y in (-0.5, -0.2, 0.1, 0.4)], 0.008, blur=0), 0.86)

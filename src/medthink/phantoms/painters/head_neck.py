@@ -1,4 +1,4 @@
-"""Brain: whole slices that tell the site, and magnified details that tell enhancement and content."""
+"""Brain and neck: whole slices that show the site, and magnified details that show enhancement and content."""
 
 import numpy as np
 

@@ -13,7 +13,7 @@ Colour: TypeAlias = tuple[float, float, float]
 
 
 class ImageSpec(NamedTuple):
-    """What one image shows: a sign ("" for none), the side of the picture it is on (-1 or 1), and its size."""
+    """The content of one image: a sign ("" for none), the side of the picture it is on (-1 or 1), and its size."""
 
     sign: str
     side: int
@@ -101,7 +101,7 @@ class Scene:
         return self._drawn(draw, blur)
 
     def cloud(self, cells: int) -> Pixels:
-        """Smooth noise of unit strength with about this many cells along the shorter edge."""
+        """Smooth noise of unit strength with approximately this many cells along the shorter edge."""
         shape = (round(cells * self.height / (2 * self.unit)) + 2, round(cells * self.width / (2 * self.unit)) + 2)
         coarse = Image.fromarray(self.rng.standard_normal(shape, dtype=np.float32))
         return np.asarray(coarse.resize((self.width, self.height), Image.Resampling.BICUBIC))

@@ -1,5 +1,5 @@
-"""Studies in the reading room: who reads what, what they marked and when, and the results.
+"""Studies in the reading room: assignments, marks with their times, and results.
 
-`plan` says how a study is set up, `sittings` what a reader reads in one go, `tables` how it is stored. `setup` makes a
-study, `desk` is where its readers work, `adjudication` settles their differences, `results` is for the coordinator.
+`plan` has the settings of a study, `sittings` the cases that a reader reads in one go. `setup` makes a study, `reading`
+and `marks` are for its readers, `adjudication` resolves their differences, `results` is for the coordinator.
 """

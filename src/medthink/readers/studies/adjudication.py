@@ -27,7 +27,7 @@ class Dispute(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SettledItem(msgspec.Struct, frozen=True, kw_only=True):
-    """One item with both readings and, where they differ, what the adjudicator said."""
+    """One item with both readings and, if they differ, the adjudicator's decision."""
 
     unit: str
     case: int
@@ -48,7 +48,7 @@ def find_disputes(study: Study, readings: list[DoneReading]) -> list[Dispute]:
 
 
 def open_adjudication(connection: Connection, study: Study, name: str) -> int:
-    """Have a third reader settle what the first two differ on; returns the number of cases."""
+    """Have a third reader decide the items on which the first two differ; returns the number of cases."""
     readers = list_readers(connection, study.id)
     if any(one.is_adjudicator for one in readers):
         raise UsageError("this study already has an adjudicator", remedy="the adjudicator can continue")
@@ -76,7 +76,7 @@ def read_frozen(connection: Connection, sitting_id: int) -> Frozen:
 
 
 def settle_study(study: Study, readings: list[DoneReading]) -> list[SettledItem]:
-    """Every item that two readers have judged, with what the adjudicator said where they differ."""
+    """Every item that two readers have judged, with the adjudicator's decision if they differ."""
     final = {
         study.key.codes[code].unit: mark.cells
         for one in readings
@@ -151,7 +151,7 @@ def _marked(reading: DoneReading) -> list[_MarkedItem]:
 
 
 def _make_sitting(study: Study, dispute: Dispute, name: str) -> tuple[Sitting, Frozen, dict[str, CodeEntry]]:
-    """The case with only the disputed items, both readings of each, and what the items' new codes stand for."""
+    """The case with only the disputed items, both readings of each, and the meaning of the items' new codes."""
     codes: dict[str, CodeEntry] = {}
     frozen: Frozen = {}
     items: dict[str, list[ReadItem]] = {}

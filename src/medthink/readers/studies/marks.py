@@ -32,7 +32,7 @@ from medthink.readers.studies.sittings import ReadItem, Sitting
 from medthink.store import tables
 from medthink.store.engine import row_as
 
-# What a mark may hold besides the columns of its kind: the images relied on, and whether the item is badly cut.
+# Fields of a mark besides the columns of its kind: the images relied on, and whether the item is badly cut.
 EXTRA_CELLS = ("images", "badly_cut", "note")
 # A decisive finding missing from the list, in the reader's words: a separate item in every sitting.
 ADDED = "added"
@@ -161,7 +161,7 @@ class TableImportResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Place(msgspec.Struct, frozen=True):
-    """Where an item is marked."""
+    """The location of an item that is marked."""
 
     opened: OpenSitting
     what: str
@@ -169,10 +169,10 @@ class _Place(msgspec.Struct, frozen=True):
 
 
 def import_table(connection: Connection, study: Study, path: Path) -> TableImportResult:
-    """Save the rows of a readers' table as marks, where nothing is marked yet.
+    """Save the rows of a readers' table as marks, if the item has no mark yet.
 
     A row belongs to the reader whose list its code is from. A reading that is already submitted, or whose reader has
-    not committed to a diagnosis yet, stays as it is.
+    not committed to a diagnosis yet, is left unchanged.
     """
     places = _places(connection, study)
     kept = same = 0

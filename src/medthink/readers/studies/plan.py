@@ -1,4 +1,4 @@
-"""The plan of a study: who reads what, how many hours it takes, and how precise its results will be."""
+"""The plan of a study: its readers and texts, the effort in hours, and the expected precision."""
 
 import math
 from pathlib import Path
@@ -18,7 +18,7 @@ _Z = 1.959964
 
 
 class StudyPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a study is set up.
+    """The settings of a study.
 
     `runs` and `data` are folders on the server. Without any of the `kinds` of judging, readers only give their own
     diagnosis: a human baseline. `cases` is how many texts (or, for a baseline, cases) are drawn by the seed.
@@ -53,7 +53,7 @@ class StudyPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
     @property
     def folder(self) -> Path:
-        """Where the benchmark is."""
+        """The path of the benchmark."""
         return Path(self.data)
 
     @property
@@ -62,7 +62,7 @@ class StudyPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return not self.kinds
 
     def reading(self) -> ReadingPlan:
-        """The part of the plan that says who reads what."""
+        """The part of the plan about the assignment of readers."""
         return ReadingPlan(
             readers=self.readers,
             per_sheet=self.per_case,

@@ -1,4 +1,4 @@
-"""Where a reader works: open a case, commit to a diagnosis, submit; `saving` saves the marks in between.
+"""Reading: open a case, commit to a diagnosis, submit; `marks` saves the marks in between.
 
 One device at a time holds a sitting, for ten minutes after its last request.
 """
@@ -104,7 +104,7 @@ def list_sittings(connection: Connection, reader_id: int) -> list[OpenSitting]:
 
 
 def hold_on_device(connection: Connection, found: OpenSitting, device: str) -> OpenSitting:
-    """Take or keep the sitting for this device, or raise UsageError while another one holds it.
+    """Hold the sitting for this device, or raise UsageError while another one holds it.
 
     A case the reader has already committed to in another sitting is revealed at once.
     """
@@ -202,7 +202,7 @@ def _earlier_commitment(connection: Connection, found: OpenSitting) -> dict[str,
 
 
 def lock_sitting(connection: Connection, found: OpenSitting) -> OpenSitting:
-    """The sitting as it stands now, with no other writer on it until the transaction ends."""
+    """The sitting in its current state, locked for other writers until the transaction ends."""
     table = tables.sittings
     wanted = sa.select(*(table.c[name] for name in _CHANGING)).where(table.c.id == found.id).with_for_update()
     row = connection.execute(wanted).mappings().one()
@@ -210,7 +210,7 @@ def lock_sitting(connection: Connection, found: OpenSitting) -> OpenSitting:
 
 
 def update_sitting(connection: Connection, locked: OpenSitting, values: Mapping[str, object]) -> OpenSitting:
-    """Change a locked sitting; returns it as it is then."""
+    """Change a locked sitting; returns the changed one."""
     table = tables.sittings
     connection.execute(sa.update(table).where(table.c.id == locked.id).values(dict(values)))
     return msgspec.structs.replace(locked, **values)

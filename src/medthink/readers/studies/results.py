@@ -49,7 +49,7 @@ class DriftPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BaselineAccuracy(msgspec.Struct, frozen=True, kw_only=True):
-    """How often readers' own diagnoses are right, for each reader and all together."""
+    """The accuracy of readers' own diagnoses, for each reader and all together."""
 
     readers: dict[str, Measured]
     together: Measured | None
@@ -129,7 +129,7 @@ def import_readings(study: Study, run: Path, readings: Sequence[DoneReading]) ->
 
 
 def measure_study(study: Study, readings: Sequence[DoneReading]) -> dict[str, RunAgreement]:
-    """How far the readers of every run agree, and with its judges: the figures of `medthink agreement`."""
+    """The agreement of every run's readers, and with its judges: the figures of `medthink agreement`."""
     first = [one for one in readings if not one.reader.is_adjudicator]
     found = {}
     for place in study.plan.runs:
@@ -144,7 +144,7 @@ def measure_study(study: Study, readings: Sequence[DoneReading]) -> dict[str, Ru
 
 
 def measure_baseline(study: Study, readings: Sequence[DoneReading]) -> BaselineAccuracy:
-    """How often the diagnoses that readers committed to are right; a case read twice counts once."""
+    """The accuracy of the diagnoses that readers committed to; a case read twice counts once."""
     benchmark = Benchmark.open(Path(study.plan.data))[study.plan.split]
     answers = {case.id: case.reference.answer for case in benchmark}
     rights: dict[str, dict[int, bool]] = {}
@@ -188,7 +188,7 @@ def write_study(study: Study, readings: Sequence[DoneReading], out: Path) -> lis
 
 
 def write_added(readings: Sequence[DoneReading], path: Path) -> None:
-    """Write the decisive findings that readers missed on the lists, for those who keep the lists."""
+    """Write the decisive findings that readers missed on the lists, for those who maintain the lists."""
     rows = [
         {"reader": one.reader.name, "case": one.opened.sitting.case, "finding": one.marks[ADDED].cells["finding"]}
         for one in readings
@@ -199,7 +199,7 @@ def write_added(readings: Sequence[DoneReading], path: Path) -> None:
 
 
 def leading_label(what: str, form: str, cells: Mapping[str, str]) -> object:
-    """The label by which readings are compared first; None where the reader gave none."""
+    """The label by which readings are compared first; None if the reader gave none."""
     labels = KINDS[what].read_cells(form, cells)
     named = KINDS[what].leading if KINDS[what].leading in labels else next(iter(labels))
     return labels.get(named)
@@ -232,7 +232,7 @@ def _thirds(readings: Sequence[DoneReading]) -> list[Sequence[DoneReading]]:
 
 
 def _table_cells(cells: Mapping[str, str]) -> dict[str, str]:
-    """A mark's cells as the table has them: what has no column of its own goes into the note."""
+    """A mark's cells as in the table; fields without a column are added to the note."""
     notes = [cells.get("note", "")]
     notes += [f"images: {cells['images']}"] if cells.get("images") else []
     notes += ["badly cut"] if cells.get("badly_cut") else []

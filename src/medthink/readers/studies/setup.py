@@ -24,7 +24,7 @@ Frozen = dict[str, list[dict[str, str]]]
 
 
 class Study(msgspec.Struct, frozen=True, kw_only=True):
-    """A stored study; `key` says what the codes stand for, never leaves the server, and is empty unless asked for."""
+    """A stored study; `key` maps the codes to their items, never leaves the server, and is empty unless asked for."""
 
     id: int
     token: str
@@ -56,7 +56,7 @@ class PlannedStudy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def plan_study(plan: StudyPlan) -> PlannedStudy:
-    """Read the runs or cases that the plan names, and lay out every reader's sittings."""
+    """Read the runs or cases that the plan names, and assign every reader's sittings."""
     models: dict[str, str] = {}
     if plan.is_baseline:
         cases = [case for case in Benchmark.open(Path(plan.data))[plan.split] if _fits(case.modalities, plan)]
@@ -86,7 +86,7 @@ def _gather_sheets(plan: StudyPlan) -> list[Sheet]:
     if not fitting:
         raise UsageError(
             "there is nothing to read in these runs",
-            remedy="judge them first, with medthink judge RUN --judge baseline/rules: that cuts their texts into units",
+            remedy="run medthink judge RUN --judge baseline/rules first: it splits their texts into units",
         )
     return fitting
 
@@ -178,7 +178,7 @@ def list_studies(connection: Connection) -> list[Study]:
 
 
 def close_study(connection: Connection, study_id: int) -> None:
-    """Close the study to further reading; what was read stays."""
+    """Close the study to further reading; existing readings are kept."""
     connection.execute(sa.update(tables.studies).where(tables.studies.c.id == study_id).values(closed_at=now_utc()))
 
 

@@ -1,7 +1,7 @@
 """A sitting: one case that one reader reads in one go, with the texts to judge about it.
 
-What a reader may see before committing to a diagnosis (`blind`) and what only afterwards (`revealed`) are two halves
-of it, so that a page cannot show the second by accident.
+The parts that a reader may see before committing to a diagnosis (`blind`) and only afterwards (`revealed`) are
+separate, so that a page cannot show the second by accident.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ _NO_PLACE = -1
 
 
 class ReadItem(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that takes marks; `start` and `end` are its span in its part, or −1 if it is not a piece of it."""
+    """An item to mark; `start` and `end` are its span in its part, or −1 if it is not a piece of it."""
 
     code: str
     form: str
@@ -29,7 +29,7 @@ class ReadItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReadText(msgspec.Struct, frozen=True, kw_only=True):
-    """A text to judge: its parts, the answer it led to, and the items that take marks."""
+    """A text to judge: its parts, the answer it led to, and the items to mark."""
 
     what: str
     parts: dict[str, str]
@@ -38,7 +38,7 @@ class ReadText(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BeforeReveal(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reader sees first: `images` are paths in the order the texts number them."""
+    """The part that a reader sees first: `images` are paths in the order the texts number them."""
 
     history: str
     options: dict[str, str]
@@ -46,7 +46,7 @@ class BeforeReveal(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AfterReveal(msgspec.Struct, frozen=True, kw_only=True):
-    """What a reader sees after committing: the expert's material, and the texts to judge.
+    """The part that a reader sees after committing: the expert's material, and the texts to judge.
 
     `captions` run parallel to the images, of which the author of the texts was shown the first `shown`.
     """
@@ -76,12 +76,12 @@ class Sitting(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def units(self) -> int:
-        """How many items take marks."""
+        """The number of items to mark."""
         return sum(len(text.items) for text in self.revealed.texts)
 
 
 class StudyLists(msgspec.Struct, frozen=True, kw_only=True):
-    """Every reader's sittings in the order of reading, and what the codes of their items stand for."""
+    """Every reader's sittings in the order of reading, and the meaning of their items' codes."""
 
     sittings: dict[str, list[Sitting]]
     codes: dict[str, CodeEntry]

@@ -21,7 +21,7 @@ _SCRIPTED = "This page loads nothing from elsewhere; its one script sorts and fi
 
 
 def frame_page(title: str, *, facts: Markup, contents: Markup, body: Markup, script: str = "") -> str:
-    """The whole page around these parts."""
+    """The complete page around these parts."""
     return Template(read_asset("page.html")).substitute(
         title=joined((title,)),
         policy=f"script-src 'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'; " if script else "",

@@ -19,7 +19,7 @@ _NUMBER_WIDTH = 0.1
 
 def chance(group: ComparableGroup) -> float:
     """The expected accuracy of a random guess among the options."""
-    # A case without options, which only a defective file has, is not guessed right either.
+    # A case without options, which only a defective file has, counts as not guessed.
     counts = [len(case.question.options) for case in group.entries[0].material.cases.values()]
     return sum(1 / count for count in counts if count) / len(counts)
 
@@ -62,7 +62,7 @@ def accuracy_drawing(group: ComparableGroup) -> FigureSpec | None:
     )
     message = f"Accuracy over all {group.n_cases:,} cases with 95 % intervals."
     if len({place.tier for place in places.values()}) > 1:
-        message += " A colour is a tier: each of its runs is better than every run of a lower tier, beyond chance."
+        message += " A colour is a tier: each of its runs is significantly better than every run of a lower tier."
     table = Table(("Run", "Accuracy (95 % interval)", "Rank"), rows, frozenset({1, 2}))
     return FigureSpec("accuracy", "Accuracy by run", message, draw, 0.8 + 0.29 * len(entries), table)
 
@@ -101,7 +101,7 @@ def letters_drawing(group: ComparableGroup) -> FigureSpec | None:
         for entry, answers in scored
         for gold in answers.confusion
     )
-    message = "Rows: the right letter; columns: what was given; numbers count predictions."
+    message = "Rows: the right letter; columns: the letter given; numbers are counts of predictions."
     if len(scored) > len(shown):
         message += f" Drawn for {len(shown)} runs; the table has all {len(scored)}."
     table = Table(("Run", "Right letter", *columns), rows, frozenset(range(2, 2 + len(columns))))

@@ -1,4 +1,4 @@
-"""Accuracy against what was varied: the share of images, effort, output tokens, the size of the model."""
+"""Curves of accuracy: against the share of images, effort, output tokens, and the size of the model."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Panel(NamedTuple):
-    """What is drawn along one axis, and its words."""
+    """One axis of a curve figure, with its texts."""
 
     key: CurveAxis
     title: str
@@ -30,7 +30,7 @@ _WORDS: dict[CurveAxis, tuple[str, str, str]] = {
         "share of images (%)",
         "Accuracy when a run is shown only a part of each case's images.",
     ),
-    "effort": ("Effort", "reasoning effort", "Accuracy by the reasoning effort asked for."),
+    "effort": ("Effort", "reasoning effort", "Accuracy by the requested reasoning effort."),
     "tokens": (
         "Output tokens",
         "output tokens per case",

@@ -1,4 +1,4 @@
-"""What judges find: error types in reasoning steps, and the correctness and education value of discussions."""
+"""Figures of judges' verdicts: error types in reasoning steps, and correctness and education value of discussions."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple

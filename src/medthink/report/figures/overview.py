@@ -28,10 +28,10 @@ class _Panels(NamedTuple):
 
 
 def overview_drawing(groups: list[ComparableGroup]) -> FigureSpec:
-    """The figure of the largest unaided group that has letters; what is left out is stated below it."""
+    """The figure of the largest unaided group that has letters; runs that are left out are named below it."""
     lettered = [group for group in groups if group.lettered]
     if not lettered:
-        raise UsageError("no run here answered by letter, so there is no overview", remedy="leave out --figure")
+        raise UsageError("no run has letters, so there is no overview", remedy="leave out --figure")
     group = next((group for group in lettered if group.kind == "unaided"), lettered[0])
     entries = list(group.unhindered)
     panels = _find_panels(group)

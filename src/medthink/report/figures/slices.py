@@ -50,7 +50,7 @@ def slices_drawing(group: ComparableGroup) -> FigureSpec | None:
     names = ", ".join(entry.label for entry in shown)
     message = (
         f"Accuracy in slices of the cases, for {names}. Hollow marks: fewer than {SMALL} cases, too few to rely on. "
-        f"Slices of fewer than {_FEWEST_DRAWN} cases and sub-modalities stand in the table alone."
+        f"Slices of fewer than {_FEWEST_DRAWN} cases and sub-modalities are only in the table."
     )
     height = 1.1 + 0.225 * (len(drawn) + len({row.by for row in drawn})) + 0.1 * len(shown)
     return FigureSpec("slices", "Accuracy in slices", message, draw, height, _table(entries, rows))

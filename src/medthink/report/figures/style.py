@@ -1,4 +1,4 @@
-"""How every figure looks, and how it becomes a file or a part of the page; same numbers, same bytes."""
+"""The style of all figures, and writing them to a file or the page; same numbers, same bytes."""
 
 import io
 import re
@@ -32,7 +32,7 @@ _STYLE: dict[str, Any] = {
     "svg.hashsalt": "medthink",
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
-    # A model may be called $x$: names are never read as mathematics.
+    # A model may be named $x$: names are never parsed as mathematics.
     "text.parse_math": False,
     "text.color": INK,
     "font.family": "DejaVu Sans",
@@ -85,7 +85,7 @@ class FigureSpec(NamedTuple):
 
 
 def draw_markup(drawing: FigureSpec, *, prefix: str) -> Markup:
-    """The drawing as a figure of the page: title, picture, sentence, numbers."""
+    """The drawing as a figure of the page: title, picture, caption, numbers."""
     name = f"{prefix}-{drawing.key}"
     svg = _inline(_render(drawing, ".svg").decode(), name, drawing)
     return tag("figure", tag("h4", drawing.title), svg, tag("figcaption", drawing.message), id=name)

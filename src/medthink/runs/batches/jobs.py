@@ -1,6 +1,6 @@
 """Batch jobs in the ledger: what is waiting at a provider, and how each call of a job ended.
 
-A batch is *planned* together with its calls, in one transaction, when its file is on disk and before anything is sent;
+A batch is *planned* together with its calls, in one transaction, after its file is on disk and before anything is sent;
 *sent* when the provider's id for it is known; *ended* when the outcome of every call is on record.
 """
 
@@ -151,7 +151,7 @@ class BatchTable:
         self._update(mark, "state = 'sent', job = ?, sent_at = ?, is_own = ?", job, now_utc(), is_own)
 
     def note_stranger(self, batch: Batch) -> None:
-        """The job taken for this batch belongs to something else: the batch is planned again."""
+        """Record that the job found for this batch is another's: the batch is planned again."""
         strangers = msgspec.json.encode((*batch.strangers, batch.job)).decode()
         self._update(batch.mark, "state = 'planned', job = '', sent_at = NULL, strangers = ?", strangers)
 
@@ -209,7 +209,7 @@ class BatchTable:
         return [QueuedRow(key, case, bool(wants), worst) for key, case, wants, worst in found]
 
     def times_asked(self, key: str) -> int:
-        """How often a call was sent in a batch."""
+        """The number of times a call was sent in a batch."""
         found = "SELECT count(*) FROM attempts WHERE call_key = ? AND endpoint LIKE ?"
         count: int = self._connection.execute(found, (key, f"{ENDPOINT}%")).fetchone()[0]
         return count

@@ -27,7 +27,7 @@ FOLDER = "batches"
 
 
 class RequestFileWriter:
-    """A spool that is being written; `path` is where a single request of it would be posted."""
+    """A request file that is being written; `path` is where a single request would be posted."""
 
     def __init__(self, folder: Path, mark: str, path: str) -> None:
         self.mark = mark
@@ -65,18 +65,18 @@ class RequestFileWriter:
         return self._digest.hexdigest()
 
     def discard(self) -> None:
-        """Discard it: nothing in it was planned."""
+        """Discard it: none of its requests was planned."""
         self._stream.close()
         self.file.unlink(missing_ok=True)
 
 
 def request_file_path(folder: Path, mark: str) -> Path:
-    """The path of a batch's spool."""
+    """The path of a batch's request file."""
     return folder / f"{mark}.jsonl"
 
 
 def is_whole(file: Path, sha256: str) -> bool:
-    """Whether a spool exists unchanged."""
+    """Whether a request file exists unchanged."""
     try:
         with file.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest() == sha256
@@ -100,7 +100,7 @@ _CAP_SHARE = 0.85
 
 
 class BatchQueue:
-    """The batches of one model in one ledger: fills them, sends them, and takes in what they bring."""
+    """The batches of one model in one ledger: fills and sends them, and records their results."""
 
     def __init__(
         self, answerer: ModelAnswerer, ledger: Ledger, budget: Budget, *, tracker: ProgressTracker, folder: Path
@@ -139,7 +139,7 @@ class BatchQueue:
 
     @property
     def is_busy(self) -> bool:
-        """Whether anything waits, here or at the provider."""
+        """Whether any call is waiting, here or at the provider."""
         return self._has_held_back or self.is_collecting
 
     @property
@@ -159,11 +159,11 @@ class BatchQueue:
 
     @property
     def set_aside_usd(self) -> float:
-        """What the calls that wait may cost."""
+        """The maximum cost of the waiting calls."""
         return sum(held.expected_usd for held in self._held.values())
 
     def begin_pass(self) -> None:
-        """What was held back before may be queued again."""
+        """Begin a pass: deferred calls may be queued again."""
         self._has_held_back = self._is_crowded = False
         self._tracker.enter("queueing")
 
@@ -188,7 +188,7 @@ class BatchQueue:
             await wait_for_any([self])
 
     async def close(self) -> None:
-        """Close the connections; a spool that was never planned is gone."""
+        """Close the connections, and discard an unplanned request file."""
         if self._spool is not None:
             self._spool.discard()
         await self._client.close()
@@ -212,7 +212,7 @@ class BatchQueue:
             self._note_waiting({call.key})
 
     def give_up(self, key: str, error: ModelError) -> None:
-        """Do not ask this again in this session."""
+        """Give up on a call in this session."""
         self._failed[key] = error
 
     def _refuse_hopeless(self, key: str, tokens: int) -> None:
@@ -230,7 +230,7 @@ class BatchQueue:
         return Deferred()
 
     async def _make_room(self, size_bytes: int, tokens: int) -> None:
-        """Make sure that the next request fits into the spool, the job and the provider's queue."""
+        """Make sure that the next request fits into the file, the job and the provider's queue."""
         spool, limits = self._spool, self._client.limits
         if spool and (spool.rows >= limits.rows or spool.size_bytes + size_bytes > limits.size_bytes):
             await self.flush()
@@ -242,7 +242,7 @@ class BatchQueue:
                 raise self._hold_back()
 
     async def flush(self) -> None:
-        """Plan the batch that is in the spool, and send it."""
+        """Plan the batch that is in the request file, and send it."""
         spool, calls = self._spool, self._in_spool
         if spool is None:
             return
@@ -262,7 +262,7 @@ class BatchQueue:
         await self._send(batch)
 
     async def _find_or_send(self, batch: Batch, *, sends: bool) -> None:
-        """A batch of an earlier session: was its job started?"""
+        """Find or send a batch of an earlier session, whose job may have been started."""
         if await self._adopt(batch):
             return
         if sends and is_whole(request_file_path(self._folder, batch.mark), batch.sha256):
@@ -271,7 +271,7 @@ class BatchQueue:
             self._release(batch, "connection", "the batch was never sent")
 
     async def _adopt(self, batch: Batch) -> bool:
-        """Look for the job at the provider; where jobs have no mark, its results will show whether it is the one."""
+        """Search for the job at the provider; if jobs have no tag, its results will confirm it."""
         found = await self._client.find(UnconfirmedJob(batch.mark, batch.calls, batch.after))
         strange = {*batch.strangers, *self._book.known_jobs()}
         job = next((job for job in found if job.id not in strange), None)
@@ -284,7 +284,7 @@ class BatchQueue:
         try:
             job = await self._start(batch)
         except UnclearStart as unclear:
-            # It stays planned: the next look finds it or sends it.
+            # It stays planned: the next round finds or sends it.
             raise unclear.error from None
         except ModelError as error:
             if error.kind != "rate_limit":
@@ -354,7 +354,7 @@ class BatchQueue:
             return False
 
     async def _look_at(self, batch: Batch) -> bool:
-        """Take in the batch if its job has ended; says whether it is over."""
+        """Collect the batch if its job has ended; returns whether it has."""
         job = await self._client.look(batch.job)
         if job.state == "working":
             counted = f"{job.word}, {job.done:,} of {batch.calls:,}"
@@ -453,7 +453,7 @@ class BatchQueue:
         return f"for {told}; {len(self.waiting):,} calls wait"
 
     def _clear_stale(self) -> None:
-        """Remove unplanned spools of interrupted sessions, and partly read results."""
+        """Remove unplanned request files of interrupted sessions, and partly read results."""
         kept = {batch.mark for batch in self._book.all_unsettled()}
         for file in self._folder.glob("*.jsonl"):
             if file.name.partition(".")[0] not in kept:

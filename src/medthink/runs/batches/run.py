@@ -1,9 +1,9 @@
-"""A run by batches: calls are queued in spool files, sent as jobs and collected; then the tasks run again.
+"""A run by batches: calls are queued in request files, sent as jobs and collected; then the tasks run again.
 
-A *pass* takes every case through its task. What the ledger has is answered from it; any other call is queued, and its
+A *pass* runs the task of every case. Calls in the ledger are answered from it; any other call is queued, and its
 case is left out until the next pass. So a task of three steps is three consecutive batches, without the task knowing. A
-spool is on disk before the ledger has its calls as queued, and that before the job is started: wherever a session is
-interrupted, the next one finds the job at the provider or knows that it was never started.
+request file is on disk before the ledger has its calls as queued, and these are recorded before the job is started:
+wherever a session is interrupted, the next one finds the job at the provider or knows that it was never started.
 """
 
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ async def collect_batches(
     transport: "Transport | None" = None,
     needs_key: bool = True,
 ) -> float:
-    """Collect the results of earlier sessions' batches; returns what the calls still waiting in them may cost."""
+    """Collect the results of earlier sessions' batches; returns the maximum cost of the calls still waiting in them."""
     answerer = open_model_answerer(
         model,
         base_urls=terms.base_urls,
@@ -81,7 +81,7 @@ async def collect_batches(
 
 
 class BatchCallMaker(LedgerCallMaker[Asked]):
-    """A desk that queues what it would ask."""
+    """A call maker that queues calls instead of sending them."""
 
     def __init__(self, office: BatchQueue, ledger: Ledger, *, tracker: ProgressTracker, siblings: SharedCalls) -> None:
         super().__init__(office.answerer, ledger, office.budget, tracker=tracker, siblings=siblings)

@@ -1,4 +1,4 @@
-"""Who answers a run's prompts: a model behind HTTP, an embedded baseline, or another run's ledger."""
+"""Answerers of a run's prompts: a model behind HTTP, an embedded baseline, or another run's ledger."""
 
 import asyncio
 import time
@@ -32,11 +32,11 @@ _ASSUMED_OUTPUT_TOKENS = 16_384
 
 
 class HasKind(Protocol):
-    """What is asked; the ledger records its kind."""
+    """A prompt whose kind the ledger records."""
 
     @property
     def kind(self) -> str:
-        """The kind, in a word."""
+        """The kind, as one word."""
 
 
 Asked = TypeVar("Asked", bound=HasKind, contravariant=True)
@@ -55,22 +55,22 @@ class Answerer(Protocol[Asked]):
         """Raise ModelError if such requests, for such prompts, would certainly be rejected."""
 
     async def check(self) -> list[str]:
-        """Check that it can be asked, or raise OutsideError; returns warnings that do not prevent a run."""
+        """Check that it is available, or raise OutsideError; returns warnings that do not prevent a run."""
 
     async def answer(self, prompt: Asked, request: Request, log: AttemptLog) -> Reply:
         """Answer, reporting every attempt, or raise ModelError."""
 
     def on_wait(self, tell: Callable[[str], None]) -> None:
-        """Register a callback that is told what is being waited for."""
+        """Register a callback for what is being waited for."""
 
     def cost_usd(self, usage: Usage | None) -> float | None:
-        """What these tokens cost; None if the price or the tokens are unknown."""
+        """The cost of these tokens; None if the price or the tokens are unknown."""
 
     def input_tokens(self, request: Request) -> int:
-        """About how many tokens the request has, images included."""
+        """The approximate number of tokens of the request, images included."""
 
     def upload_bytes(self, request: Request) -> int:
-        """How many bytes are sent, or ModelError if the request would certainly be rejected."""
+        """The number of bytes sent, or ModelError if the request would certainly be rejected."""
 
     def worst_cost_usd(self, request: Request) -> float | None:
         """The maximum cost of this call; None if that is unknown."""
@@ -118,19 +118,19 @@ class ModelAnswerer:
         return self._model.preflight(request)
 
     def read(self, reply: HttpReply, *, wants_json: bool) -> Reply:
-        """Read what came back for a request, or raise ModelError."""
+        """Read the reply to a request, or raise ModelError."""
         return self._model.read(reply, wants_json=wants_json)
 
     def refuse(self, request: Request, kinds: Collection[PromptKind], *, has_options: bool) -> None:  # noqa: ARG002
-        """Refuse settings that the provider does not know."""
+        """Refuse settings that the provider does not support."""
         self._model.preflight(request)
 
     async def check(self) -> list[str]:
-        """Ask the servers about themselves."""
+        """Check the servers."""
         return [] if self._is_offline else await self._model.check()
 
     def on_wait(self, tell: Callable[[str], None]) -> None:
-        """Register a callback that is told what is being waited for."""
+        """Register a callback for what is being waited for."""
         self._model.on_wait = tell
 
     async def answer(self, prompt: HasKind, request: Request, log: AttemptLog) -> Reply:  # noqa: ARG002
@@ -241,11 +241,11 @@ class AddedAnswerer(NoPreflight):
         return self._price.cost_usd(tokens)
 
     async def close(self) -> None:
-        """Nothing is held open here."""
+        """Nothing to close."""
 
 
 class LocalAnswerer(AddedAnswerer):
-    """A model in this process, asked one thing at a time."""
+    """A model in this process, asked one prompt at a time."""
 
     concurrency = 1
     first_phase: Phase = "preparing"
@@ -262,7 +262,7 @@ class LocalAnswerer(AddedAnswerer):
 
 
 class InspectAnswerer(AddedAnswerer):
-    """A model of a provider that Inspect AI speaks, asked at our pace."""
+    """A model of a provider that Inspect AI supports, within our rate limits."""
 
     def __init__(self, spec: str, model: "InspectModel", price: Price | None) -> None:
         super().__init__(spec, model, price)
@@ -270,16 +270,16 @@ class InspectAnswerer(AddedAnswerer):
         self.concurrency = model.transport.pace.concurrency
 
     def refuse(self, request: Request, kinds: Collection[PromptKind], *, has_options: bool) -> None:  # noqa: ARG002
-        """Images that the provider is known not to take."""
+        """Refuse images that the provider is known not to accept."""
         self._inspect.refuse(request)
 
     async def check(self) -> list[str]:
-        """Whether Inspect, the provider's package and its key are there; no server is asked."""
+        """Check that Inspect, the provider's package and its key are present; no server is contacted."""
         self._inspect.open()
         return []
 
     async def answer(self, prompt: HasKind, request: Request, log: AttemptLog) -> Reply:  # noqa: ARG002
-        """Ask, trying again as the errors' kinds allow."""
+        """Ask, retrying as the errors' kinds allow."""
         return await self._inspect.generate(request, log)
 
     def input_tokens(self, request: Request) -> int:
@@ -325,7 +325,7 @@ class BaselineAnswerer(CostsNothing):
         self._baseline = baseline
 
     async def answer(self, prompt: Prompt, request: Request, log: AttemptLog) -> Reply:  # noqa: ARG002
-        """Let the baseline answer; a seed says which of its draws is wanted."""
+        """Let the baseline answer; a seed selects one of its draws."""
         refuse_settings(self._baseline.name, request)
         return self._baseline.answer(prompt, sample=request.sample if request.seed is None else request.seed)
 
@@ -340,7 +340,7 @@ class BaselineAnswerer(CostsNothing):
         return 0
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Nothing to close."""
 
 
 class ReplayAnswerer(CostsNothing):
@@ -438,6 +438,6 @@ def open_model_answerer(
 def _refuse_flags(spec: str, base_urls: tuple[str, ...], *, is_batch: bool) -> None:
     """Raise UsageError for provider flags if there is no provider."""
     if base_urls:
-        raise UsageError(f"{spec} takes no --base-url", remedy="leave it out")
+        raise UsageError(f"{spec} does not accept --base-url", remedy="leave it out")
     if is_batch:
         raise UsageError(f"{spec} does not support batches", remedy="leave out --batch")

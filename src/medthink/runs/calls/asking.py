@@ -75,8 +75,8 @@ LATER_CASES = 20
 class FailureGuard:
     """Counts consecutive cases that failed in the same way.
 
-    `failed_before` are cases that failed in earlier sessions of a run that has answers: if they fail again, that says
-    nothing about the others.
+    `failed_before` are cases that failed in earlier sessions of a run that has answers: if they fail again, that is no
+    evidence about the others.
     """
 
     def __init__(self, *, has_answers: bool = False, failed_before: Collection[int] = ()) -> None:
@@ -138,9 +138,9 @@ class CallMaker(Protocol):
 class LedgerCallMaker(Generic[Asked]):
     """Makes calls: answered from the ledger if made before, else sent and recorded.
 
-    `places` limits concurrent calls; desks that share it are limited together. Calls already answered in another run of
-    the same sweep (`siblings`) are reused. With `preflight` the answerer is checked before the first call that has to
-    be sent.
+    `places` limits concurrent calls; call makers that share it are limited together. Calls already answered in another
+    run of the same sweep (`siblings`) are reused. With `preflight` the answerer is checked before the first call that
+    has to be sent.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ class LedgerCallMaker(Generic[Asked]):
         return reply, _spent(settled.id, reply, settled.cost_usd)
 
     async def _make(self, call: Call, prompt: Asked, request: Request) -> tuple[Reply, CallCost]:
-        """Set money aside, intend, ask, record."""
+        """Reserve money, record the intent, ask, record the outcome."""
         # The place is held until the outcome is on disk: a crash repeats no more calls than the concurrency limit.
         async with self._places:
             if self._stopped_by is not None:
@@ -269,7 +269,7 @@ class LedgerCallMaker(Generic[Asked]):
 
 
 class _Account:
-    """The money and the attempts of one call."""
+    """The reserved money and the attempts of one call."""
 
     def __init__(self, desk: LedgerCallMaker[Any], key: str, request: Request) -> None:
         self._desk = desk
@@ -280,7 +280,7 @@ class _Account:
         self.last_problem = ""
 
     async def open(self) -> None:
-        """Set money aside for the first attempt."""
+        """Reserve money for the first attempt."""
         self._held = await self._desk.budget.reserve(self.worst_usd)
 
     async def again(self) -> None:
@@ -329,7 +329,7 @@ class CaseAsk:
         self.spent: list[CallCost] = []
 
     async def __call__(self, prompt: Prompt) -> Reply:
-        """Ask one thing."""
+        """Send one prompt."""
         request = await self._request(prompt)
         self.asked += 1
         try:
@@ -343,7 +343,7 @@ class CaseAsk:
         return reply
 
     async def each(self, prompts: Iterable[Prompt]) -> list[Reply]:
-        """Ask several things concurrently, and wait for all before a failure is reported."""
+        """Send several prompts concurrently, and wait for all before a failure is reported."""
         return all_replies(await asyncio.gather(*map(self, prompts), return_exceptions=True))
 
     async def _request(self, prompt: Prompt) -> Request:
@@ -370,7 +370,7 @@ class CaseAsk:
 
 
 def call_for(spec: str, prompt: HasKind, request: Request, case_id: int) -> Call:
-    """The call that asks a model this about a case, with its ledger key."""
+    """The call for this prompt about a case, with its ledger key."""
     content = canonical_json(request.content())
     asked = digest_bytes(content)
     return Call(digest_value([spec, case_id, asked]), asked, case_id, prompt.kind, content, _least_tokens(request))
@@ -421,19 +421,19 @@ def encode_images(parts: Iterable[str | Image], condition: Condition) -> dict[st
 
 
 def describe_bad_image(error: DataError) -> str:
-    """Why a case failed for one of its images, in a line."""
+    """The reason why a case failed because of an image, in one line."""
     return f"image: {error.place}: {error.problem}" if error.place else f"image: {error.problem}"
 
 
 def request_for(prompt: Prompt, condition: Condition, sample: int, parts: dict[str, ImagePart]) -> Request:
-    """What is sent for a prompt under a condition; `parts` holds its images by path."""
+    """The request for a prompt under a condition; `parts` holds its images by path."""
     return fill_request(settings_test_request(condition, sample), prompt, parts, sample=sample)
 
 
 def fill_request(
     example: Request, prompt: Prompt | FormPrompt, images: dict[str, ImagePart], *, sample: int
 ) -> Request:
-    """What is sent for a prompt with the settings of an example; a schema only if that has one."""
+    """The request for a prompt with the settings of an example; it has a schema only if the example has one."""
     parts = tuple(images[part.path] if isinstance(part, Image) else TextPart(part) for part in prompt.parts)
     schema = None if example.schema is None else prompt.schema
     return replace(example, system=prompt.system, parts=parts, schema=schema, sample=sample)

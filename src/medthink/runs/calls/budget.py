@@ -1,4 +1,4 @@
-"""What a run may still spend."""
+"""The budget of a run: calls and money still available."""
 
 import asyncio
 from collections import deque
@@ -24,13 +24,13 @@ class Reservation(NamedTuple):
 
 
 class Budget:
-    """Counts calls and money; asked before each attempt, told after.
+    """Counts calls and money; it is asked before each attempt and updated after it.
 
     The first attempts are counted at their worst-case price. After that the estimates adapt: an attempt is expected to
     cost the same share of its worst case as the most expensive of the last 200, which may exceed 1 if the server counts
-    more tokens than we do. What does not fit waits for attempts in flight to end; only when none is in flight is the
-    limit reached. So the limit is exceeded, if at all, by how much the attempts in flight cost more than expected. What
-    earlier sessions of the same run spent counts too; `spent_usd` is None if that is unknown.
+    more tokens than we do. An attempt that does not fit waits for those in flight to end; the limit is reached only
+    when none is in flight. The limit can therefore only be exceeded by the amount that attempts in flight cost more
+    than expected. The cost of earlier sessions of the same run counts too; `spent_usd` is None if that is unknown.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Budget:
         return reservation
 
     def reserve_now(self, worst_usd: float | None) -> Reservation | None:
-        """The same without waiting: None where others have to end first."""
+        """The same without waiting: None if others have to end first."""
         reservation = self._try(worst_usd, is_retry=False)
         if reservation is not None:
             self.calls += 1
@@ -67,7 +67,7 @@ class Budget:
         return reservation
 
     def take_over(self, worst_usd: float | None) -> Reservation:
-        """Reserve money for what an earlier session sent and counted."""
+        """Reserve money for calls that an earlier session sent and counted."""
         reservation = Reservation(worst_usd, worst_usd or 0.0)
         self._hold(reservation)
         return reservation

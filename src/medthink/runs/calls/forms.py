@@ -1,4 +1,4 @@
-"""Asking for forms through the ledger: a reply that cannot be used is asked for again, with what is wrong with it."""
+"""Asking for forms through the ledger: if a reply cannot be used, the model is asked again and told why."""
 
 import asyncio
 from collections.abc import Callable
@@ -27,7 +27,7 @@ Read = TypeVar("Read")
 
 
 class FormOutcome(msgspec.Struct, Generic[Read], frozen=True, kw_only=True):
-    """What was read, or why there is nothing; the model of the last reply, and what the replies cost."""
+    """The form that was read, or why there is none; the model of the last reply, and the cost of all replies."""
 
     result: Read | ReplyFault | Unanswered
     model: str
@@ -45,7 +45,7 @@ class FormAsker:
     async def ask(
         self, prompt: FormPrompt, read: Callable[[Reply], Read | ReplyFault], *, case_id: int, first_sample: int = 0
     ) -> FormOutcome[Read]:
-        """Ask until a reply can be used; the last try's fault is the result where none could."""
+        """Ask until a reply can be used; if none can, the result is the last fault."""
         spent: list[CallCost] = []
         asked, model = prompt, ""
         result: Read | ReplyFault | Unanswered
@@ -76,7 +76,7 @@ class FormAsker:
 
 
 class RulesAnswerer(CostsNothing):
-    """`baseline/rules`: replies what the asker's own rules say, in the same way as a model."""
+    """`baseline/rules`: replies by rules, in the same form as a model."""
 
     spec = RULES
 
@@ -88,13 +88,13 @@ class RulesAnswerer(CostsNothing):
         return Reply(text=encode_json(form).decode(), json=form, usage=Usage(), model=RULES)
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Nothing to close."""
 
 
 def open_form_answerer(
     spec: str, terms: CallTerms, *, ledger: str, refusal: UsageError, transport: "Transport | None"
 ) -> Answerer[FormPrompt]:
-    """Open what answers in forms; a baseline that answers cases cannot, which raises `refusal`.
+    """Open an answerer of forms; a baseline that answers cases is none and raises `refusal`.
 
     `ledger` is the name of the file that a replay is read from.
     """

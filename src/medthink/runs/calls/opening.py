@@ -1,4 +1,4 @@
-"""The calls of a session, opened together: desks for its models on one ledger and one budget, and batches."""
+"""The calls of a session, opened together: call makers for its models on one ledger and one budget, and batches."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 class SweepShared(NamedTuple):
-    """What the runs of a sweep share: one budget, and the calls answered by the others."""
+    """Shared by the runs of a sweep: one budget, and the calls answered by the others."""
 
     budget: Budget
     siblings: SharedCalls
 
 
 class Calls(Generic[Asked]):
-    """The desks by model, ready to be asked, and where their calls are recorded."""
+    """The call makers by model, and the ledger of their calls."""
 
     def __init__(
         self,
@@ -45,12 +45,12 @@ class Calls(Generic[Asked]):
 
     @property
     def made(self) -> int:
-        """How many calls were made in this session."""
+        """The number of calls made in this session."""
         return sum(desk.made for desk in self.desks.values())
 
     @property
     def is_waiting(self) -> bool:
-        """Whether calls are waiting in a batch; what depends on them is left for a later pass."""
+        """Whether calls are waiting in a batch; tasks that depend on them are left for a later pass."""
         return any(desk.waiting for desk in self.desks.values())
 
     @property
@@ -59,7 +59,7 @@ class Calls(Generic[Asked]):
         return tuple(read_unsettled(self.ledger.connection))
 
     async def work(self, make_pass: Pass) -> BudgetReached | None:
-        """Ask everything: once, or with batches, pass after pass until nothing is left to ask.
+        """Make all calls: once, or with batches, pass after pass until none is left.
 
         Returns the limit that stopped the last pass early, if any did.
         """
@@ -80,9 +80,9 @@ async def open_calls(
     common: SweepShared | None = None,
     is_checked: bool = False,
 ) -> AsyncIterator[Calls[Asked]]:
-    """Open desks for the answerers; the batches' files are in `spools`, the ledger's folder is held by the caller.
+    """Open call makers for the answerers; `spools` has the request files of batches, `ledger`'s folder is locked.
 
-    Answerers that are not checked yet are checked before the first call that has to be sent, if the terms want it.
+    Answerers that are not checked yet are checked before the first call that has to be sent, if the terms ask for it.
     """
     for named in terms.forget_batches:
         give_up_batch(ledger.connection, named)

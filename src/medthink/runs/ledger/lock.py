@@ -44,7 +44,7 @@ def is_locked(folder: Path) -> bool:
 
 @contextmanager
 def lock_run(folder: Path) -> Iterator[None]:
-    """Hold the run's lock, or raise LedgerError naming who has it."""
+    """Hold the run's lock, or raise LedgerError naming its owner."""
     if not _HAS_LOCKS:
         logging.getLogger("medthink").warning(
             "This system has no file locks: make sure that no other process works on %s.", folder

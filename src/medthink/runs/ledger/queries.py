@@ -60,7 +60,7 @@ class _Answer(sqlite3.Cursor):
     file = Path()
 
     def execute(self, *words: Any) -> "_Answer":
-        """Ask."""
+        """Run a query."""
         try:
             super().execute(*words)
         except sqlite3.IntegrityError:
@@ -149,7 +149,7 @@ class ImageTokenWarnings(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """The totals of a ledger; `usage_doubts` counts replies with token counts that make no sense.
+    """The totals of a ledger; `usage_doubts` counts replies with impossible token counts.
 
     `calls_made` counts a call that failed and was made again each time; `attempts` were sent. `spent` is what all of
     them cost, `own` leaves out what another run of the same sweep paid. Calls without an outcome count as lost, unless
@@ -187,7 +187,7 @@ class AnsweredCall(NamedTuple):
 
 
 class FinishedCall(msgspec.Struct, frozen=True):
-    """What an answered call used: the few fields of its reply about that; the texts are not decoded."""
+    """The usage of an answered call, from the few fields of its reply about it; the texts are not decoded."""
 
     usage: Usage | None
     latency_s: float | None
@@ -202,8 +202,8 @@ def find_uri(run: Path, ledger: str = LEDGER) -> str:
     uri = f"{path.resolve().as_uri()}?mode=ro"
     still = f"{uri}&immutable=1"
     log = path.with_name(f"{ledger}-wal")
-    # Where nobody writes and nothing waits in the log, the file is read as it lies: else SQLite would put two files
-    # beside it, and could not read it at all in a folder that cannot be written.
+    # Where nobody writes and nothing waits in the log, the file is read as immutable: otherwise SQLite would put two
+    # files next to it, and could not read it at all in a folder that cannot be written.
     if log.exists() and log.stat().st_size:
         uris = [uri]
     else:
@@ -411,7 +411,7 @@ class LedgerQueries:
         ).fetchall()
 
     def finished_calls(self) -> Iterator[FinishedCall]:
-        """What every answered call used, in the order first asked."""
+        """The usage of every answered call, in the order first asked."""
         for (reply,) in self._reader.execute("SELECT reply FROM calls WHERE state = 'done' ORDER BY id"):
             yield self._reader.decode(reply, FinishedCall)
 

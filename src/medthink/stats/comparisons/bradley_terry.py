@@ -20,7 +20,7 @@ class Game(NamedTuple):
 
 
 class Strength(NamedTuple):
-    """How often a contestant beats an average one, and the range of ranks that this leaves it."""
+    """The share of wins against an average contestant, and the resulting range of ranks."""
 
     beats_average: Measured
     rank: int
@@ -38,9 +38,8 @@ def bradley_terry(
     """The strength of every contestant, with intervals from the bootstrap over cases.
 
     P(i beats j) = s_i / (s_i + s_j), a tie counting half a win for each (Bradley and Terry 1952; fitted by
-    minorisation, Hunter 2004). Half a tie is added to every pair that met, so that one who won everything has a finite
-    strength.
-    `beats_average` is s_i / (s_i + geometric mean); ranks run over the same bootstrap.
+    minorisation, Hunter 2004). Half a tie is added to every pair that met, so that a contestant who won everything has
+    a finite strength. `beats_average` is s_i / (s_i + geometric mean); ranks run over the same bootstrap.
     """
     check_level(level)
     if not games or contestants < 2:

@@ -1,4 +1,4 @@
-"""What a run gains over the strongest of several rivals, when the strongest is chosen by the same data."""
+"""The gain of a run over the strongest of several rivals, where the same data choose the strongest."""
 
 from math import sqrt
 from typing import NamedTuple
@@ -78,7 +78,7 @@ _FLIPS = 5_000
 
 
 class GainOverRivals(msgspec.Struct, frozen=True, kw_only=True):
-    """The gain over the strongest rival, in points and as a share of what that rival left to gain.
+    """The gain over the strongest rival, in points and as a share of the gain that was possible over that rival.
 
     `strongest` is the row of the rival with the highest mean; `rivals` counts all that were tried.
     """
@@ -105,8 +105,8 @@ def gain_over_rivals(
     strongest on the same cases makes the estimate too small, never too large, and an interval that takes it as given
     misses at its high end. So the low end is min_k (δ_k − t·se_k), which needs no correction (a minimum is low only
     if one of its parts is); the high end is min_k (δ_k + c·se_k), c being the quantile of the largest of the rivals'
-    flipped, centred statistics, and not below t. One rival leaves no choice, so c = t. For right and wrong the parts
-    are Tango's intervals at z = t and c.
+    flipped, centred statistics, and not below t. With one rival there is no choice, so c = t. For right and wrong the
+    parts are Tango's intervals at z = t and c.
 
     Normalised: g = (x − r)/(1 − r) = 1 − (1 − x)/(1 − r), with the same rule for the strongest. For right and wrong it
     is the score interval of a paired ratio; for shares over samples, the t statistic of (1 − g)(1 − r_i) − (1 − x_i)

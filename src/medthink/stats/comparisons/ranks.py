@@ -100,12 +100,12 @@ def _letter(number: int) -> str:
 
 
 class RankedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One run's place among the others.
+    """One run's rank among the others.
 
-    `rank`…`worst` holds the true rank: 1 + the runs shown to be better … all runs − those shown to be worse. A
+    `rank`…`worst` contains the true rank: 1 + the runs shown to be better … all runs − those shown to be worse. A
     *leader* is a run that none is shown to be better than. Two runs share a letter exactly when they are not
     separated (no letters where they would be too many). Every run of a higher `tier` (1 is the highest) is separated
-    from every run of a lower one; within a tier nothing is claimed. No run in a `group` is separated from its first.
+    from every run of a lower one; within a tier no claim is made. No run in a `group` is separated from its first.
     """
 
     run: int
@@ -154,7 +154,7 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Test(NamedTuple):
-    """Signed statistics and adjusted p-values (runs × runs), with the threshold they were held against."""
+    """Signed statistics and adjusted p-values (runs × runs), with the threshold they were compared with."""
 
     statistics: Floats
     p_values: Floats
@@ -176,7 +176,7 @@ def rank_runs(
     For each pair t = |Σd|/√Σd² over the cases' differences d (McNemar's z for right and wrong). Random signs, the
     same for all runs, give the distribution of the largest t when runs are exchangeable; its quantile c is the one
     threshold (single-step max-t of Westfall and Young 1993, by sign flips). At `level`, no two equal runs are called
-    different, the range 1 + (better) … R − (worse) holds every run's true rank (Mogstad, Romano, Shaikh and Wilhelm
+    different, the range 1 + (better) … R − (worse) contains every run's true rank (Mogstad, Romano, Shaikh and Wilhelm
     2024), and the leaders include every truly best run. If A is separated from B and B from C, A is from C
     (Minkowski's inequality), so tiers never interleave. Two runs of right and wrong answers get the exact McNemar test.
 
@@ -283,7 +283,7 @@ def _ranked_pairs(means: Floats, test: _Test, separated: Bools, *, level: float)
 
 
 def pareto_set(costs: Sequence[float], values: Sequence[float]) -> list[int]:
-    """The indices of the choices that no other beats on one without losing on the other, cheapest first.
+    """The indices of the Pareto-optimal choices, cheapest first: none is beaten on one axis at no loss on the other.
 
     Choices equal in both are all included. Uncertainty is ignored: show the intervals next to a set made from
     estimates.

@@ -1,4 +1,4 @@
-"""Agreement of raters: several coefficients together, because each misleads alone.
+"""Agreement of raters: several coefficients together, because each is misleading by itself.
 
 Every interval draws whole clusters (cases): judgements of steps of one case are not independent, and an
 interval that pretends they are is too narrow.
@@ -112,7 +112,7 @@ LabelColumn = Sequence[Label] | npt.NDArray[np.generic]
 
 
 def code_labels(labels: Sequence[Label | None], categories: Sequence[Label]) -> Ints:
-    """Each label's place among the categories, −1 for a missing one (None); any other is a ValueError."""
+    """Each label's index among the categories, −1 for a missing one (None); any other label is a ValueError."""
     places: dict[Label | None, int] = {label: k for k, label in enumerate(categories)}
     if len(places) != len(categories):
         raise ValueError("categories must differ")
@@ -139,7 +139,7 @@ def _plain(labels: LabelColumn) -> list[Label]:
 def paired_codes(
     a: LabelColumn, b: LabelColumn, categories: Sequence[Label] | None
 ) -> tuple[Ints, Ints, tuple[Label, ...]]:
-    """Both raters' labels as places among the categories, and the categories."""
+    """Both raters' labels as indices among the categories, and the categories."""
     first, second = _plain(a), _plain(b)
     if len(first) != len(second):
         raise ValueError(f"a has {len(first)} rows and b has {len(second)}; they must pair up")
@@ -160,7 +160,7 @@ ONE_CATEGORY = "fewer than two categories"
 
 
 class KappaCaution(msgspec.Struct, frozen=True, kw_only=True):
-    """Why κ should not be read alone here."""
+    """The reason why κ is misleading here."""
 
     prevalence: float
     kappa: float | None
@@ -208,7 +208,7 @@ def cohen_kappa(table: npt.ArrayLike, *, weighting: Weighting = "identity") -> f
     """Cohen's κ: agreement beyond what the raters' own category shares give by chance, in [−1, 1].
 
     (p_o − p_e)/(1 − p_e), disagreements weighted by 1, |i − j| or (i − j)² (Cohen 1960, 1968). None if either
-    rater used one category only: κ is then 0/0, or 0 whatever the agreement, and says nothing (scikit-learn
+    rater used one category only: κ is then 0/0, or 0 whatever the agreement, and meaningless (scikit-learn
     gives NaN and 0). Rivals: Scott's π and Krippendorff's α pool the shares of both raters.
     """
     return value_or_none(kappas(np.asarray(table, dtype=np.float64), weighting))
@@ -226,7 +226,7 @@ def gwet_ac(table: npt.ArrayLike, *, weighting: Weighting = "identity") -> float
 def kappa_caution(table: npt.ArrayLike) -> KappaCaution | None:
     """Whether κ is misleading for this table because one category prevails; None if it does not.
 
-    It does when the commonest category holds at least 70 % of both raters' labels and κ is undefined or
+    It is when the commonest category has at least 70 % of both raters' labels and κ is undefined or
     0.1 or more below AC1: high agreement with low κ, the paradox of Feinstein and Cicchetti (1990). Raters
     that are each right 90 % of the time get κ 0.64 at a prevalence of 50 %, but 0.25 at 95 %.
     """
@@ -265,7 +265,7 @@ def rater_agreement(
     """Percent agreement, κ, MCC, AC1 and α of two raters, all from the same resampled clusters.
 
     Categories default to those that occur, sorted; give them where some may not occur (AC1 depends on
-    their number). Percent agreement uses `rate_interval`, which stays honest at 100 %.
+    their number). Percent agreement uses `rate_interval`, which is valid at 100 %.
     """
     first, second, known = paired_codes(a, b, categories)
     k, n = len(known), len(first)

@@ -1,4 +1,4 @@
-"""The rate behind an imperfect judge: what it reports, corrected for how often it is known to be wrong."""
+"""The true rate behind an imperfect judge: its reported rate, corrected for its known errors."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -61,15 +61,15 @@ def _rogan_gladen(sums: Floats) -> Floats:
 
 
 PICKED = 0.01
-"""Below this p-value the cases read are taken as picked, not drawn at random."""
+"""Below this p-value the cases read are treated as selected, not drawn at random."""
 
 
 class PoweredRate(msgspec.Struct, frozen=True, kw_only=True):
     """The rate readers would give on all cases, estimated from readers and judge together, and from each alone.
 
     `weight` is how much of the judge is used (0: readers alone, 1: all of it). `read` and `unread` count cases.
-    `p_random` is small if the judge's rates differ between the cases read and the others, so that they were hardly
-    drawn at random. The rate depends on that, and is withheld below 1 %.
+    `p_random` is small if the judge's rates differ between the cases read and the others, so that they were probably
+    not drawn at random. The rate depends on that, and is withheld below 1 %.
     """
 
     together: Measured
@@ -99,9 +99,9 @@ def powered_rate(
     """PPI++ (Angelopoulos, Duchi and Zrnic 2023) for a mean, with rows in cases.
 
     `judged` has the judge's label of every row, `truth` the readers' (NaN: not read), `clusters` the row's case. θ =
-    Ȳ + λ(F̄_unread − F̄_read), λ chosen to minimise the standard error and held within 0 and 1, so that the interval is
-    never wider than the readers' alone. The standard error treats a case's rows as one. Unbiased whatever the judge's
-    faults, **if the cases read were drawn at random**; hard cases first would bias it. In a case that was read, rows
+    Ȳ + λ(F̄_unread − F̄_read), λ chosen to minimise the standard error and limited to 0 … 1, so that the interval is
+    never wider than the readers' alone. The standard error treats a case's rows as one. Unbiased however unreliable the
+    judge is, **if the cases read were drawn at random**; hard cases first would bias it. In a case that was read, rows
     without a reader's label are left out. Rival: `corrected_clustered_rate`, for a judge validated elsewhere.
     """
     check_level(level)
@@ -158,7 +158,7 @@ def _weight(theirs: _Part, same: _Part, rest: _Part) -> float:
 
 
 def _p_random(same: _Part, rest: _Part) -> float | None:
-    """Two-sided: does the judge's mean on the cases read differ from its mean on the others?"""
+    """Two-sided test of whether the judge's mean on the cases read differs from its mean on the others."""
     if len(rest.residuals) < 2 or (spread := same.variance + rest.variance) <= 0:
         return None
     return student_p_value((same.mean - rest.mean) / spread**0.5, len(same.residuals) - 1)

@@ -1,4 +1,4 @@
-"""Agreement of any number of raters, each of whom may have left rows out."""
+"""Agreement of any number of raters with missing labels."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ NO_PAIRS = "no row has two raters, or fewer than two categories"
 
 
 class PanelAgreement(msgspec.Struct, frozen=True, kw_only=True):
-    """Any number of raters, each of whom may have left rows out."""
+    """Agreement of any number of raters; each may have skipped rows."""
 
     n: int
     clusters: int

@@ -1,4 +1,4 @@
-"""One's own account: password, sessions and API tokens."""
+"""The account page: password, sessions and API tokens."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ class PasswordForm(msgspec.Struct):
 
 
 class TokenForm(msgspec.Struct):
-    """What a new token is for, what it may do, and how long."""
+    """The form of a new token: its purpose, its scopes, and its validity."""
 
     label: str = ""
     days: str = ""
@@ -44,13 +44,13 @@ class TokenForm(msgspec.Struct):
 
 
 def listed(given: Ticked) -> tuple[str, ...]:
-    """The ticked values: one box gives a text, several give a list."""
+    """The ticked values: one box gives a string, several give a list."""
     return (given,) if isinstance(given, str) else given
 
 
 @get("/account", guards=[needs("member")], sync_to_thread=True)
 def show_account(request: Asked, app: GivenApp) -> Response[str]:
-    """One's own account."""
+    """Show the account page."""
     return _show(app, account_of(request))
 
 

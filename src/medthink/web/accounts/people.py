@@ -1,4 +1,4 @@
-"""All accounts, for maintainers: roles, invitations, closing."""
+"""All accounts, for maintainers: roles, invitations, disabling."""
 
 import msgspec
 from litestar import get, post
@@ -32,14 +32,14 @@ class InviteForm(RolesForm):
 
 
 class OpenForm(msgspec.Struct):
-    """Whether an account is to be open."""
+    """The form to disable or enable an account."""
 
     open: str = ""
 
 
 @get("/people", guards=[needs("maintainer")], sync_to_thread=True)
 def show_people(app: GivenApp) -> Response[str]:
-    """Everybody."""
+    """Show all accounts."""
     return _show(app)
 
 
@@ -80,7 +80,7 @@ def open_or_close(
     app: GivenApp,
     data: URLEncodedBody[OpenForm],
 ) -> Response[str] | Redirect:
-    """Close an account, or open it again."""
+    """Disable an account, or enable it again."""
     try:
         set_disabled(app.store, _find(app, number), is_disabled=data.open != "yes", actor=account_of(request).name)
     except Declined as error:

@@ -32,7 +32,7 @@ from medthink.web.serve_app import GivenApp, ServeApp
 
 
 class FormChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """Something to tick or press: its name in the form, its words, and whether it is ticked."""
+    """A choice of a form: its name, its label, and whether it is ticked."""
 
     name: str
     words: str
@@ -66,7 +66,7 @@ class SignUpPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PersonalLinkPage(msgspec.Struct, frozen=True, kw_only=True):
-    """A personal link: one button, so that a program that follows links does not sign in."""
+    """The page of a personal link: one button, so that a program that follows links does not sign in."""
 
     action: str
     shown_name: str
@@ -74,7 +74,7 @@ class PersonalLinkPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AccountPage(msgspec.Struct, frozen=True, kw_only=True):
-    """One's own account; `new_token` is shown only once."""
+    """The account page; `new_token` is shown only once."""
 
     account: Account
     roles: tuple[FormChoice, ...]
@@ -138,7 +138,7 @@ def provider_choices(app: ServeApp) -> tuple[FormChoice, ...]:
 
 
 def sign_in_page(app: ServeApp, *, next: str, name: str = "", problem: str = "") -> str:
-    """The page to sign in on."""
+    """The sign-in page."""
     page = SignInPage(
         next=local_path(next),
         name=name,
@@ -162,7 +162,7 @@ def let_in(app: ServeApp, account: Account, to: str) -> Redirect:
 
 
 def make_cookie(app: ServeApp, value: str, max_age: int) -> Cookie:
-    """The session's cookie: not readable by scripts, and sent only by https if the board uses it."""
+    """The session's cookie: not readable by scripts, and sent only over https if the board uses it."""
     secure = app.settings.is_secure
     name = SECURE_COOKIE if secure else COOKIE
     return Cookie(
@@ -176,7 +176,7 @@ def site_address(app: ServeApp, request: Asked) -> str:
 
 
 def invitation_link(app: ServeApp, request: Asked, secret: str) -> str:
-    """The address to give to somebody who is invited."""
+    """The address of an invitation."""
     return f"{site_address(app, request)}/invitation/{secret}"
 
 
@@ -196,7 +196,7 @@ def local_path(given: str) -> str:
 
 @get("/sign-in", guards=[needs("visitor")], sync_to_thread=True)
 def show_sign_in(request: Asked, app: GivenApp) -> Response[Any]:
-    """The page to sign in on."""
+    """The sign-in page."""
     to = request.query_params.get("next", "/")
     if caller_of(request).account is not None:
         return Redirect(local_path(to), status_code=303)
@@ -241,7 +241,7 @@ def show_sign_up(app: GivenApp) -> Response[str]:
 
 @post("/sign-up", guards=[needs("visitor")], sync_to_thread=True)
 def sign_up(request: Asked, app: GivenApp, data: Filled) -> Response[Any]:
-    """Make an account for a new team."""
+    """Create an account for a new team."""
     page = _open_page(app)
     new = NewAccount(
         name=data.name, shown_name=data.shown_name, team=data.team, password=data.password, roles=("submitter",)
@@ -295,7 +295,7 @@ def _open_page(app: ServeApp) -> SignUpPage:
         raise NotFoundException(detail="Accounts are by invitation only.")
     return SignUpPage(
         action="sign-up",
-        title="Make an account",
+        title="Create an account",
         intro="With an account you can submit predictions for a team. Nothing is public until you publish it.",
         providers=provider_choices(app),
     )
@@ -313,14 +313,14 @@ def _invited_page(app: ServeApp, found: Invitation, secret: str) -> SignUpPage:
 
 
 def form_again(page: SignUpPage, data: NameForm, error: MedThinkError) -> SignUpPage:
-    """The page as filled in, with the error."""
+    """The form as filled in, with the error."""
     return msgspec.structs.replace(
         page, name=data.name, shown_name=data.shown_name, team=data.team, problem=error_sentence(error)
     )
 
 
 def error_sentence(error: MedThinkError) -> str:
-    """An error as one sentence of a page."""
+    """An error as a sentence for a page."""
     said = f"{error.problem}: {error.remedy}" if error.remedy else error.problem
     return f"{said[:1].upper()}{said[1:]}."
 

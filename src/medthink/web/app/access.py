@@ -1,17 +1,17 @@
-"""Who may do what. **Every route of `medthink serve` declares the role it needs**, or the application does not start:
+"""Access control. **Every route of `medthink serve` declares the role it needs**, or the application does not start:
 
 ```python
 @get("/readings", guards=[needs("coordinator")], sync_to_thread=True)
 def show_readings(request: Asked) -> Response[str]:
-    account = account_of(request)          # the Account that was let in; request.user is the WebCaller
+    account = account_of(request)          # the caller's Account; request.user is the WebCaller
     ...
 ```
 
-`needs("visitor")` admits everyone, `needs("member")` everyone with an account. `needs("submitter", scope="submit")`
-also admits programs whose token has that scope; a route without a scope is for people only. A caller who is not signed
-in is sent to the sign-in page and back; one who lacks the role is told so. Whether a *thing* (a submission, a reading)
-belongs to the caller is decided by the handler, by `account_of(request)`; what is not theirs is answered as if it did
-not exist (`NotFoundException`).
+`needs("visitor")` allows everyone, `needs("member")` everyone with an account. `needs("submitter", scope="submit")`
+also allows programs whose token has that scope; a route without a scope is for people only. A caller who is not signed
+in is redirected to the sign-in page and back; one without the role gets an error. Whether a *thing* (a submission, a
+reading) belongs to the caller is decided by the handler, by `account_of(request)`; others' things are answered as if
+they did not exist (`NotFoundException`).
 """
 
 from collections.abc import Iterable
@@ -90,7 +90,7 @@ class Needs:
 
     # Async, although it waits for nothing: Litestar would send a plain function to a thread.
     async def __call__(self, connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
-        """Admit the caller, or say why not."""
+        """Allow the caller, or raise an error with the reason."""
         caller = caller_of(connection)
         if caller.is_program and not self._is_in_scope(caller):
             wanted = f"a token with the scope {self.scope}" if self.scope else "a person who is signed in"
@@ -107,12 +107,12 @@ class Needs:
 
 
 def needs(role: Role, *, scope: TokenScope | None = None) -> Needs:
-    """A guard that admits only callers with this role."""
+    """A guard that allows only callers with this role."""
     return Needs(role, scope)
 
 
 def declared_needs(handler: HTTPRouteHandler) -> Needs:
-    """What a route declares; a route that declares nothing is a programming error."""
+    """The declared needs of a route; a route without any is a programming error."""
     found = [guard for guard in handler.guards or () if isinstance(guard, Needs)]
     if len(found) != 1:
         raise TypeError(f"{sorted(handler.paths)} must declare the one role it needs: guards=[needs(…)]")
@@ -150,7 +150,7 @@ class Identify:
         self._store = store
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Identify the caller, then answer."""
+        """Identify the caller, then handle the request."""
         if scope["type"] == ScopeType.HTTP:
             caller = await self._find(scope)
             if caller is None:
@@ -164,7 +164,7 @@ class Identify:
         connection: ASGIConnection[Any, Any, Any, Any] = ASGIConnection(scope)
         given = connection.headers.get("authorization")
         if given is not None:
-            # A program never acts through a cookie that happens to be sent.
+            # A program is never identified by a cookie that happens to be sent.
             return await to_thread.run_sync(self._program, given)
         session = session_cookie(connection)
         return await to_thread.run_sync(self._person, session) if session else NOBODY

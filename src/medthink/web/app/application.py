@@ -28,7 +28,7 @@ from medthink.web.app.security import Guard
 
 
 class Feature(msgspec.Struct, frozen=True, kw_only=True):
-    """Pages, routes of the API, and by name the objects that handlers are given; names may be shared by features."""
+    """Pages, API routes, and the named objects for their handlers; features may share names."""
 
     routes: Sequence[HTTPRouteHandler] = ()
     api: Sequence[HTTPRouteHandler] = ()
@@ -45,7 +45,7 @@ _FOR_EVER = "public, max-age=31536000, immutable"
 
 
 class ErrorPage(msgspec.Struct, frozen=True, kw_only=True):
-    """What went wrong, and where to go from there."""
+    """The data of an error page: the problem, and links to continue."""
 
     title: str
     words: str
@@ -59,9 +59,9 @@ def make_application(
     hosts: Iterable[str],
     identify: Callable[[ASGIApp], ASGIApp] | None = None,
 ) -> ASGIApp:
-    """The routes of all features with what surrounds them.
+    """The application with the routes of all features.
 
-    With `identify`, which finds out who asks, every route must declare the role it needs.
+    With `identify`, which identifies callers, every route must declare the role it needs.
     """
     routes = [route for feature in features for route in feature.routes]
     api = [route for feature in features for route in feature.api]
@@ -128,7 +128,7 @@ def _answer_error(site: Site, request: Asked, error: HTTPException) -> Response[
     if error.status_code == 401 and request.method == "GET" and site.has_accounts:
         back = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         return Response("", status_code=303, headers={"Location": f"/sign-in?{urlencode({'next': back})}"})
-    title = _TITLES.get(error.status_code, "That did not work")
+    title = _TITLES.get(error.status_code, "Request failed")
     words = error.detail if error.status_code in _TOLD and error.detail != "Not Found" else ""
     return _error_page(site, title, words, error.status_code)
 
@@ -140,7 +140,9 @@ def _answer_fault(site: Site, request: Asked, error: Exception) -> Response[Any]
     _LOG.error("%s %s\n%s%s (message not logged)", reference, request.method, places, type(error).__name__)
     if request.url.path.startswith(f"{PREFIX}/"):
         return Response(Problem(problem="internal error", remedy=f"tell the maintainers: {reference}"), status_code=500)
-    words = f"This is an error on our side. Nothing was changed. Give the maintainers this reference: {reference}."
+    words = (
+        f"This is an error on our side. Nothing was changed. Please give the maintainers this reference: {reference}."
+    )
     return _error_page(site, "Internal error", words, 500)
 
 

@@ -75,7 +75,7 @@ class LoadedSplit:
         return None if found is None else self._images[found]
 
     def id_of(self, image: Image) -> str:
-        """The id of an image of this split, whichever case lent it."""
+        """The id of an image of this split, whichever case it belongs to."""
         return self._ids[image.path]
 
 
@@ -88,7 +88,7 @@ class BenchmarkCache:
         self._lock = threading.Lock()
 
     def find(self, run: Path, manifest: Manifest) -> LoadedSplit | str:
-        """The split of a run, or why it cannot be shown."""
+        """The split of a run, or the reason why it cannot be shown."""
 
         def read_own(place: Path) -> LoadedSplit | None:
             found = self.open(place, manifest.selection.split)

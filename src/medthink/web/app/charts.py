@@ -1,4 +1,4 @@
-"""Positions on a chart: an axis in steps of ten per cent shared by all rows of a table, and the marks on it."""
+"""Charts: an axis in steps of ten per cent shared by all rows of a table, and markers on it."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -52,7 +52,7 @@ class ShareAxis(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(Tick(self.x(at / 100), str(at)) for at in range(first, round(self.high * 100) + 1, step))
 
     def place(self, value: Measured, rival: Measured | None = None) -> IntervalPosition | None:
-        """A value on this axis; None where there is none."""
+        """The position of a value on this axis; None if there is none."""
         if value.value is None:
             return None
         low, high = ends_of(value) or (value.value, value.value)
@@ -158,18 +158,18 @@ class PlotBox(NamedTuple):
 
 
 class MarkerLabels:
-    """Labels next to marks: each is placed where it fits without overlap, or left out."""
+    """Labels next to markers: each is placed without overlap, or left out."""
 
     def __init__(self, box: PlotBox) -> None:
         self._box = box
         self._taken: list[tuple[float, float, float, float]] = []
 
     def avoid(self, x: float, y: float, size: float = 6.0) -> None:
-        """Keep a mark free."""
+        """Reserve the space of a marker."""
         self._taken.append((x - size, y - size, x + size, y + size))
 
     def put(self, x: float, y: float, words: str) -> ChartLabel | None:
-        """The label next to a mark, or None if there is no room."""
+        """The label next to a marker, or None if there is no space."""
         width = len(words) * _LETTER_WIDTH
         for look, dx, dy in (
             ("end", -9, -5),
@@ -257,7 +257,7 @@ class PlotArea(NamedTuple):
 
 
 def make_field(size: tuple[int, int], shown: Iterable[Measured], across: AcrossScale, *, names: int = 0) -> PlotArea:
-    """A field that holds these accuracies, with room for names at its right."""
+    """A plot area for these accuracies, with space for names at its right."""
     box = PlotBox(_LEFT, _TOP, size[0] - max(_RIGHT, names), size[1] - _BOTTOM)
     return PlotArea(box, fit_axis(shown, 100), across)
 
@@ -282,7 +282,7 @@ def draw_path(places: Sequence[tuple[float, float]], *, as_steps: bool = False) 
 
 
 def plot_row(row: BoardRow) -> PlottedRun:
-    """A row as figures know it; its price is that of a case."""
+    """A row for figures; its price is that of a case."""
     submission, origin, usage = row.submission, row.scores.origin, row.scores.usage
     condition = origin.condition or {}
     return PlottedRun(
@@ -301,7 +301,7 @@ def plot_row(row: BoardRow) -> PlottedRun:
 
 
 def row_name(row: BoardRow) -> str:
-    """A row's name in a figure: the model, and its effort where it is said."""
+    """A row's name in a figure: the model, and its effort if known."""
     effort = row.submission.about.effort
     return f"{row.submission.model} · {effort}" if effort else row.submission.model
 

@@ -34,7 +34,7 @@ class Rendition(msgspec.Struct, frozen=True):
 
 
 class Renditions:
-    """Images made smaller, cached in a folder by the digest of their file, if it is writable."""
+    """Scaled-down images, cached in a folder by the digest of their file, if it is writable."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder or cache_folder() / "renditions"

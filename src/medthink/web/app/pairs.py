@@ -1,4 +1,4 @@
-"""Two sets of answers to the same cases: the difference and its verdict, agreement, slices, as pages show them."""
+"""Paired comparison of two sets of answers, for pages: the difference and its verdict, agreement, slices."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -32,7 +32,7 @@ class SliceLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SharedCases(msgspec.Struct, frozen=True, kw_only=True):
-    """On how many cases both are right, one of them, neither; shares of the bar they are drawn in."""
+    """The numbers of cases on which both are right, one of them, or neither, as shares of a bar."""
 
     both: int
     only_a: int
@@ -64,7 +64,7 @@ class PairFigures(msgspec.Struct, frozen=True, kw_only=True):
 def show_pair(
     names: tuple[str, str], compared: Comparison, rights: Iterable[tuple[float, float]], details: str
 ) -> PairFigures:
-    """What a page shows of a comparison of two; `rights` are the shares of right answers of both, case by case."""
+    """The figures of a comparison of two for a page; `rights` are the shares of right answers of both, case by case."""
     pair = compared.pairs[0]
     reach, slice_reach = reach_of([pair.difference]), reach_of([one.difference for one in pair.slices])
     smallest = 0.0 if isinstance(pair.resolution, Undefined) else pair.resolution.difference
@@ -89,7 +89,7 @@ def choose_flipped(pair: PairOfRuns, only: str) -> tuple[int, ...]:
 
 
 def tell_verdict(a: str, b: str, difference: Measured, *, is_different: bool) -> tuple[str, ...]:
-    """Which is better and by how much, or that they are not distinguishable; in parts for line breaking."""
+    """The verdict: the better one and the difference, or not distinguishable; in parts for line breaking."""
     value = difference.value or 0.0
     if not is_different:
         return (a, " and ", b, " are not distinguishable ", "on these cases.")
@@ -103,7 +103,7 @@ def tell_p_value(p: float) -> str:
 
 
 def reach_of(differences: Sequence[Measured]) -> int:
-    """How many points an axis must show on either side, in steps of five."""
+    """The number of points that an axis must show on either side, in steps of five."""
     ends = [0.05]
     for one in differences:
         ends += [abs(one.low), abs(one.high)] if isinstance(one, Estimate) else [abs(one.value or 0.0)]

@@ -12,7 +12,7 @@ _MOST_VALUES = 60
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True):
-    """Texts by name, or several texts where a name may be repeated; empty values are left out of URLs."""
+    """Strings by name, or several strings if a name may be repeated; empty values are left out of URLs."""
 
     q: str = ""
     sort: str = ""
@@ -42,7 +42,7 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_query(kind: type[_Wanted], given: Mapping[str, str]) -> _Wanted:
-    """The fields that this list knows; anything else in the URL is ignored."""
+    """The known fields; anything else in the URL is ignored."""
     fields: dict[str, Any] = {}
     for field in msgspec.structs.fields(kind):
         values = [value[:_LONGEST] for value in _values(given, field.name)]

@@ -1,6 +1,6 @@
 """Rendering page data with templates to HTML, the same for routes and static files.
 
-Whatever comes from data is escaped by the templates. Every address in them begins with `root`, which is `/` for served
+All data is escaped by the templates. Every address in them begins with `root`, which is `/` for served
 pages and the relative path to the top for static files.
 """
 
@@ -72,13 +72,13 @@ def place_rate(rate: Measured, *, rival: Measured | None = None) -> Interval | N
 
 
 def tell_ends(rate: Measured) -> str:
-    """`53.6–60.8`, the ends of the interval in per cent; nothing where there is none."""
+    """`53.6–60.8`, the ends of the interval in per cent; empty if there is none."""
     ends = ends_of(rate)
     return f"{ends[0] * 100:.1f}–{ends[1] * 100:.1f}" if ends else ""
 
 
 def tell_share(rate: Measured) -> str:
-    """`57.2 %`, or a dash where there is no value."""
+    """`57.2 %`, or a dash if there is no value."""
     return NONE if rate.value is None else as_percent(rate.value)
 
 
@@ -92,12 +92,12 @@ def tell_difference(gain: Measured) -> Difference:
 
 
 def tell_money(usd: float | None, *, is_least: bool = False) -> str:
-    """`$0.03`, or a dash where the price is not known."""
+    """`$0.03`, or a dash if the price is unknown."""
     return NONE if usd is None else as_usd(usd, is_least=is_least)
 
 
 def tell_tokens(input_tokens: int | None, output_tokens: int | None) -> str:
-    """`1,052 + 21`, or a dash where the provider does not count."""
+    """`1,052 + 21`, or a dash if the provider does not count."""
     if input_tokens is None or output_tokens is None:
         return NONE
     return f"{input_tokens:,} + {output_tokens:,}"
@@ -151,7 +151,7 @@ class Link(msgspec.Struct, frozen=True):
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True):
-    """What every page of one application shares."""
+    """Data shared by all pages of one application."""
 
     links: tuple[Link, ...]
     home: str = ""
@@ -178,7 +178,7 @@ def render(template: str, page: Any, site: Site, *, root: str = "/", here: str =
 
 @cache
 def load_asset(name: str) -> Asset | None:
-    """The file of this name, if there is one among our own."""
+    """Our own file of this name, if any."""
     suffix = name[name.rfind(".") :]
     if not re.fullmatch(r"[a-z-]+\.(css|js|svg)", name):
         return None
@@ -195,7 +195,7 @@ def load_asset(name: str) -> Asset | None:
 
 
 def _with_digest(imported: re.Match[str]) -> str:
-    """The import of another script, by the address that changes with it: browsers keep scripts for ever."""
+    """The import of another script, by an address that changes with its content: browsers cache scripts for ever."""
     found = load_asset(imported["name"])
     assert found is not None, imported["name"]
     return f'from "./{imported["name"]}?{found.digest}"'
@@ -253,7 +253,7 @@ def _tell_when(time: str) -> str:
 
 
 def _breakable(text: str) -> Markup:
-    """A name that may go on in the next line after a slash."""
+    """A name that may be broken after a slash."""
     return Markup("/<wbr>").join(clean(text).split("/"))
 
 
@@ -262,5 +262,5 @@ def _paragraphs(text: str) -> Sequence[str]:
 
 
 def _showable(value: Any) -> Any:
-    """Texts without characters that cannot be shown or that change the writing direction."""
+    """The text without characters that cannot be shown or that change the writing direction."""
     return clean(value) if type(value) is str else value

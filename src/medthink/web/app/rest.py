@@ -1,4 +1,4 @@
-"""What surrounds the routes for programs: errors as JSON, and the description of the whole as OpenAPI."""
+"""The API for programs: errors as JSON, and the OpenAPI description."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,7 +21,7 @@ PREFIX = "/api/v1"
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """What went wrong, and what to do."""
+    """An error: the problem, and the remedy."""
 
     problem: str
     remedy: str = ""
@@ -36,10 +36,10 @@ ERRORS = {
         404: "it does not exist, or does not belong to the caller",
         409: "a quota is used up",
         413: "the file is too large",
-        422: "the item is in another state, or a text is not accepted",
+        422: "the item is in another state, or a text value is not accepted",
     }.items()
 }
-"""What every route may answer when something is wrong."""
+"""The error responses of every route."""
 
 
 def make_api(handlers: Sequence[HTTPRouteHandler]) -> Router:

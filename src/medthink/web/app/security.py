@@ -1,8 +1,8 @@
 """Security headers and request checks for every route.
 
 Another site's page may make a browser send requests here (CSRF), and another host name may be pointed at this address
-(DNS rebinding). So a request must name an allowed host, and one from a page must come from our own. A program with a
-token in a header is not a page: no other site can make a browser send that.
+(DNS rebinding). Therefore a request must name an allowed host, and one from a page must come from our own. A program
+with a token in a header is not a page: no other site can make a browser send one.
 """
 
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ def loopback_hosts(port: int) -> frozenset[str]:
 
 
 class Guard:
-    """An application that answers only its own hosts and pages."""
+    """Middleware that accepts requests only for its own hosts and from its own pages."""
 
     def __init__(self, app: ASGIApp, hosts: Iterable[str]) -> None:
         self._app = app
@@ -64,7 +64,7 @@ class Guard:
         await self._app(scope, receive, send_guarded)
 
     def _refuse(self, headers: dict[bytes, bytes], method: str) -> str:
-        """Why the request is refused, or ""."""
+        """The reason why the request is refused, or ""."""
         host = headers.get(b"host", b"")
         if host not in self._hosts:
             return "This server does not accept requests for that host name."

@@ -42,7 +42,7 @@ def open_port(port: int | None, address: str = LOOPBACK) -> socket.socket:
 
 
 def make_server(app: ASGIApp, proxies: Sequence[str] = ()) -> uvicorn.Server:
-    """A server of an application, not started yet; these proxies are believed when they say who asked."""
+    """A server of an application, not started yet; these proxies are trusted to name the client."""
     config = uvicorn.Config(
         app,
         lifespan="on",
@@ -57,7 +57,7 @@ def make_server(app: ASGIApp, proxies: Sequence[str] = ()) -> uvicorn.Server:
 
 
 def serve(app: ASGIApp, opened: socket.socket, proxies: Sequence[str] = ()) -> None:
-    """Answer requests until interrupted."""
+    """Serve requests until interrupted."""
     make_server(app, proxies).run(sockets=[opened])
 
 
@@ -65,12 +65,12 @@ SignUp = Literal["invitation", "open"]
 
 
 class ServeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a board is served.
+    """The settings of a served board.
 
-    `public_url` is the address that people type where a proxy stands in front, and `proxies` are the addresses or
-    networks of proxies that are believed when they say who asked. `sign_up` says whether anybody may make
-    an account or only those who were invited. Quotas are those of a team; files with errors do not count. With
-    `needs_approval`, maintainers publish what a team offers.
+    `public_url` is the public address if there is a proxy in front, and `proxies` are the addresses or networks of
+    proxies that are trusted to name the client. `sign_up` says whether anybody may create an account or only those who
+    were invited. Quotas are those of a team; files with errors do not count. With `needs_approval`, a maintainer must
+    approve each publication.
     """
 
     public_url: str = ""
@@ -99,7 +99,7 @@ class ServeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     @property
     def trusted_proxies(self) -> tuple[str, ...]:
-        """The proxies that are believed: none where people come without one."""
+        """The trusted proxies: none if there is no public address."""
         return self.proxies if self.public_url else ()
 
     def provider(self, name: str) -> IdentityProvider | None:
@@ -108,7 +108,7 @@ class ServeSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 def read_settings(path: Path) -> ServeSettings:
-    """The settings of a TOML file, or DataError with the field that is wrong."""
+    """The settings of a TOML file, or DataError naming the invalid field."""
     try:
         plain = tomllib.loads(path.read_text(encoding="utf-8"))
         found = msgspec.convert(plain, ServeSettings)
@@ -123,5 +123,5 @@ def read_settings(path: Path) -> ServeSettings:
             ip_network(one)
         except ValueError:
             remedy = 'write "10.0.0.7" or "10.0.0.0/8"'
-            raise DataError(f"{one!r} is no address", file=path, field="proxies", remedy=remedy) from None
+            raise DataError(f"{one!r} is not an address", file=path, field="proxies", remedy=remedy) from None
     return found

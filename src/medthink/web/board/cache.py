@@ -1,4 +1,4 @@
-"""The current leaderboard and what is made from it, each made once until something changes."""
+"""A cache of the leaderboard and everything made from it, until something changes."""
 
 import threading
 from collections import OrderedDict, defaultdict
@@ -16,14 +16,14 @@ from medthink.store.engine import Store
 # A larger ranking takes seconds: a worker computes it, and until then its rows have no ranks.
 _RANKED_HERE = 60
 _DAYS_KEPT = 8
-# What happens to a submission before it is scored changes nothing on the board, so pages are kept while it happens.
+# Changes to a submission before it is scored do not affect the board, so cached pages stay valid.
 _UNSEEN = ("received", "checking", "invalid", "failed")
 BoardVersion = tuple[int, int, int]
 Made = TypeVar("Made")
 
 
 class _Entry:
-    """One thing, and the lock of whoever makes it."""
+    """A cached value, and the lock of the request that makes it."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -31,7 +31,7 @@ class _Entry:
 
 
 class BoardCache:
-    """The board of one benchmark and what is made from it, for every page of a process."""
+    """The board of one benchmark and everything made from it, for all pages of a process."""
 
     def __init__(self, store: Store, benchmark: str | None = None, *, most: int | None = _RANKED_HERE) -> None:
         self.store = store
@@ -69,9 +69,9 @@ class BoardCache:
         return self.once("board", as_of or "", make, most=_DAYS_KEPT)
 
     def once(self, kind: str, key: Hashable, make: Callable[[], Made], *, most: int) -> Made:
-        """What `make` returns for this key at the board's version; of a kind, the last asked for are kept.
+        """The value of `make` for this key at the board's version; of each kind, the most recent are cached.
 
-        One request makes it and concurrent ones for the same wait; nothing is kept when the board has changed.
+        One request makes it while concurrent ones for the same wait; nothing is cached if the board has changed.
         """
         entry = self._entry(kind, key, most)
         with entry.lock:

@@ -1,4 +1,4 @@
-"""Cases as squares from the easiest to the hardest: what a model got right, without revealing which case is which."""
+"""A strip of cases from the easiest to the hardest: a model's right answers, without revealing which case is which."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ class CaseStrip(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CaseStrips(msgspec.Struct, frozen=True, kw_only=True):
-    """The same cases for wide and narrow pages, and how many have each result."""
+    """The same cases for wide and narrow pages, with the number of each result."""
 
     wide: CaseStrip
     narrow: CaseStrip
@@ -38,7 +38,7 @@ class CaseStrips(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def draw_cases(row: BoardRow, rows: Sequence[BoardRow]) -> CaseStrips:
-    """The cases of a row, ordered by how many rows get them right."""
+    """The cases of a row, ordered by the number of rows that get them right."""
     shares = right_shares(row, rows)
     order = sorted(range(len(row.result.cases)), key=lambda place: -shares[place])
     results = [_result(row, place) for place in order]
@@ -78,7 +78,7 @@ def _draw(results: Sequence[str], shape: float) -> CaseStrip:
 class ModelAnswers(msgspec.Struct, frozen=True, kw_only=True):
     """One row of the board: its number, its name, and its letter for each case.
 
-    `gives_words` says whether its team lets everybody read what the model wrote.
+    `gives_words` says whether its team has made the model's texts public.
     """
 
     number: int
@@ -104,13 +104,13 @@ def collect_answers(rows: Sequence[BoardRow]) -> tuple[ModelAnswers, ...]:
 
 
 def distinct_names(rows: Sequence[BoardRow]) -> dict[int, str]:
-    """The names of rows by number, with team and condition where another row has the same."""
+    """The names of rows by number, with team and condition if another row has the same."""
     count = Counter(map(row_name, rows))
     return {row.submission.id: row_name(row) if count[row_name(row)] == 1 else _long_name(row) for row in rows}
 
 
 def right_share(models: Sequence[ModelAnswers], case: int, gold: str) -> float | None:
-    """The share of the models that saw the whole case and got it right; None where none was asked."""
+    """The share of the models that saw the complete case and got it right; None if none was asked."""
     asked = [one.letters[case] for one in models if one.kind == "unaided" and case in one.letters]
     return asked.count(gold) / len(asked) if asked else None
 
@@ -120,7 +120,7 @@ def _long_name(row: BoardRow) -> str:
 
 
 class RevealedAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """What one model answered."""
+    """One model's answer."""
 
     letter: str
     text: str

@@ -24,11 +24,11 @@ from medthink.workflow.tasks import TASKS, default_condition, known_texts
 _DAY = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\dZ)?")
 
 NO_COLUMNS = "-"
-"""In URLs, means a table without additional columns."""
+"""The value in URLs for a table without additional columns."""
 
 
 class BoardQuery(Query, frozen=True, kw_only=True):
-    """`ranking` is the ranking shown, `proof` the minimum level; `col` the columns besides the fixed ones.
+    """`ranking` is the ranking shown, `proof` the minimum level; `col` the additional columns.
 
     No `col` means the default columns. `rows` is "all" for a table without paging.
     """

@@ -1,4 +1,4 @@
-"""Any two models of the board side by side: the paired verdict, the cases that flipped, slices, what differs."""
+"""Any two models of the board side by side: the paired verdict, flipped cases, slices, and their differences."""
 
 from collections.abc import Iterator, Mapping
 
@@ -30,7 +30,7 @@ class CompareQuery(Query, frozen=True, kw_only=True):
 
 
 class ComparePage(msgspec.Struct, frozen=True, kw_only=True):
-    """A comparison, or `problem`: why there is none; without models, the choice of two."""
+    """A comparison, or `problem`, the reason why there is none; without models, the choice of two."""
 
     query: CompareQuery
     choices: tuple[tuple[str, tuple[tuple[int, str], ...]], ...]
@@ -46,7 +46,7 @@ class ComparePage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare_rows(a: BoardRow, b: BoardRow, cases: Mapping[int, Case]) -> Comparison | str:
-    """The paired comparison of two rows, or why there is none; with slices if the cases are available."""
+    """The paired comparison of two rows, or the reason why there is none; with slices if the cases are available."""
     if a.submission.id == b.submission.id:
         return "Both are the same model. Choose another one."
     scored = (a.comparable(), b.comparable())

@@ -1,4 +1,4 @@
-"""Accuracy against what was varied: the share of images, the effort, the size of the model."""
+"""Curves of accuracy: against the share of images, the effort, and the size of the model."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -34,7 +34,7 @@ _LEGEND_LINE = 16
 
 
 class _Panel(NamedTuple):
-    """The words and the scale of a figure; `say` formats a position on its axis."""
+    """The texts and the scale of a figure; `say` formats a position on its axis."""
 
     title: str
     axis: str

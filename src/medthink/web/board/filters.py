@@ -45,7 +45,7 @@ def ranking_of(query: BoardQuery) -> RankingKind:
 
 
 def lowest_provenance(rows: Sequence[BoardRow], query: BoardQuery) -> int:
-    """The minimum level shown: the requested one, else traced; everything if no row has that."""
+    """The minimum level shown: the requested one, else traced; all levels if no row has that."""
     if query.proof.isdecimal() and len(query.proof) == 1:
         return min(int(query.proof), len(LEVELS) - 1)
     return _LEAST if any(LEVELS.index(row.submission.provenance) >= _LEAST for row in rows) else 0

@@ -47,7 +47,7 @@ _RANKING_NOTES: dict[RankingKind, str] = {
 
 
 class AccuracyCell(msgspec.Struct, frozen=True, kw_only=True):
-    """An accuracy with its interval, in words and on the two widths of the shared axis."""
+    """An accuracy with its interval, as text and on the two widths of the shared axis."""
 
     value: str
     ends: str
@@ -93,7 +93,7 @@ class WithdrawnLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeaderboardPage(msgspec.Struct, frozen=True, kw_only=True):
-    """A leaderboard, or `problem`: why there is none."""
+    """A leaderboard, or `problem`, the reason why there is none."""
 
     query: BoardQuery
     problem: str = ""
@@ -181,7 +181,7 @@ def make_leaderboard_page(made: Leaderboard, published: PublishedResults, query:
 
 
 def accuracy_cell(value: Measured, axis: ShareAxis, rival: Measured | None = None) -> AccuracyCell:
-    """An accuracy as a table shows it."""
+    """An accuracy as a cell of a table."""
     if value.value is None:
         return AccuracyCell(value=NONE, ends="", wide=None, narrow=None)
     ends = tell_ends(value) or "no interval"
@@ -197,7 +197,7 @@ def tell_rank(row: BoardRow) -> str:
 
 
 def tell_top(rows: Sequence[BoardRow]) -> str:
-    """Who leads, and how many models are not shown to beat a guesser, in a sentence or two."""
+    """The leaders, and the number of models not shown to beat a guesser, in a sentence or two."""
     if not rows or rows[0].group is None:
         return ""
     leaders = [row for row in rows if row.is_leader]
@@ -212,7 +212,7 @@ def tell_top(rows: Sequence[BoardRow]) -> str:
     weak = sum(not (isinstance(gain, Estimate) and gain.low > 0) for gain in against)
     if against and weak:
         words += f" {weak} of {count_of(len(against), 'model')} {'is' if weak == 1 else 'are'} not shown to beat the "
-        words += "strongest rival that never sees an image."
+        words += "strongest rival without images."
     return words
 
 

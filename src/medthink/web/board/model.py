@@ -1,4 +1,4 @@
-"""One model of the board: its standing, where it fails, how it was made and its history."""
+"""One model of the board: its accuracy and rank, its errors, its provenance and its history."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -59,7 +59,7 @@ class ProfileBar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProfilePart(msgspec.Struct, frozen=True, kw_only=True):
-    """One judge's view of the reasoning."""
+    """One judge's verdicts on the reasoning."""
 
     judge: str
     is_smoke_test: bool
@@ -174,7 +174,7 @@ def _lead(row: BoardRow, peers: Sequence[BoardRow]) -> str:
     if row.gain and isinstance(gain, Estimate):
         verb = "beats" if gain.low > 0 else "falls short of" if gain.high < 0 else "is not shown to differ from"
         by = f" by {abs(gain.value) * 100:.1f} points" if gain.low > 0 or gain.high < 0 else ""
-        words += f" It {verb} the strongest rival that never sees an image{by}."
+        words += f" It {verb} the strongest rival without images{by}."
     return words
 
 
@@ -243,7 +243,7 @@ def make_profile_part(profile: JudgedProfile) -> ProfilePart:
     said = (
         f"{profile.steps:,} steps, {tell_share(profile.wrong_steps)} wrong; of the critical steps "
         f"{tell_share(profile.wrong_critical_steps)}; right answers with every step supported "
-        f"{tell_share(profile.sound_if_right)}; judged {tell_share(profile.judged)} of what was expected"
+        f"{tell_share(profile.sound_if_right)}; judged {tell_share(profile.judged)} of the expected steps"
     )
     bars = (
         ProfileBar(name=name.replace("_", " ").capitalize(), words=rate_text(rate), mark=axis.place(rate))

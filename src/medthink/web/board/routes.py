@@ -43,7 +43,7 @@ def show_leaderboard(request: Asked, app: GivenApp) -> Response[Any]:
 
 
 def _make_download(form: str) -> HTTPRouteHandler:
-    """The route of the whole board as data, in one of its forms."""
+    """The route of the complete board as data, in one of its formats."""
     name, media_type = DOWNLOADS[form]
 
     @get(f"/{name}", guards=_VISITOR, sync_to_thread=True)
@@ -85,7 +85,7 @@ Day = Annotated[str, QueryParameter(pattern=r"^(\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\
 
 
 class ApiCase(msgspec.Struct, frozen=True, kw_only=True):
-    """A case as its reader may see it: `reference` is null until the reader has committed to an answer."""
+    """A case as a reader may see it: `reference` is null until the reader has committed to an answer."""
 
     code: str
     history: str
@@ -104,7 +104,7 @@ class ApiCases(msgspec.Struct, frozen=True, kw_only=True):
 
 @get("/leaderboard", **_OPEN)
 def give_leaderboard(app: GivenApp, as_of: Day = "") -> Response[Any]:
-    """The whole board with ranks, intervals, slices and provenance, current or as of a day."""
+    """The complete board with ranks, intervals, slices and provenance, current or as of a day."""
     return Response(export_board(app.live.made(as_of or None), "json"), media_type=MediaType.JSON)
 
 

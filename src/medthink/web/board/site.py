@@ -78,7 +78,7 @@ def board_answers(app: ServeApp) -> tuple[ModelAnswers, ...]:
 
 
 def model_words(app: ServeApp, number: int) -> Mapping[int, Prediction]:
-    """What a published model wrote about each case, where its team lets everybody read that."""
+    """A published model's texts about each case, if its team has made them public."""
     row = find_row(app, number)
     if not row.submission.allows_download or row.is_withdrawn or app.reveals is None:
         return {}
@@ -87,7 +87,7 @@ def model_words(app: ServeApp, number: int) -> Mapping[int, Prediction]:
 
 
 def find_row(app: ServeApp, number: int) -> BoardRow:
-    """One row of the board, or a page that says there is none."""
+    """One row of the board, or a not-found page."""
     found = next((row for row in app.live.made().every_row() if row.submission.id == number), None)
     if found is None:
         raise NotFoundException(detail="There is no such model on the board.")

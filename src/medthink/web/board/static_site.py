@@ -1,7 +1,7 @@
 """The public site of a board as static files: the same pages as served.
 
-They are readable without JavaScript, with the data next to them. The same store gives the same bytes: pages state when
-the board last changed, not when they were written.
+They are readable without JavaScript, with the data next to them. The same store gives the same bytes: pages state the
+time of the board's last change, not the time of writing.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""What people answer in the case explorer: one answer for each reader and case, kept before anything is revealed.
+"""Answers of people in the case explorer: one for each reader and case, stored before anything is revealed.
 
 A reader is a random code in a cookie, or an account. The time when a case was first opened is stored here, so that
 response times are measured by the server. An answer cannot be changed.
@@ -24,7 +24,7 @@ from medthink.web.app.benchmarks import LoadedSplit
 
 
 class HumanAnswer(msgspec.Struct, frozen=True):
-    """One reader's answer; `letter` is None where the case was revealed without one."""
+    """One reader's answer; `letter` is None if the case was revealed without one."""
 
     reader: str
     case: int
@@ -46,7 +46,7 @@ class HumanAnswers:
             connection.execute(insert_if_missing(connection, tables.openings, row))
 
     def commit(self, reader: str, benchmark: str, case_id: int, letter: str | None, confidence: int | None) -> None:
-        """Store the reader's answer, or that there is none; the first one counts."""
+        """Store the reader's answer, or its absence; the first one counts."""
         now, table = time.time(), tables.openings
         key = {"reader": reader, "benchmark": benchmark, "case_id": case_id}
         same = sa.and_(*(table.c[name] == value for name, value in key.items()))
@@ -101,7 +101,7 @@ def remember_reader(response: _Answer, request: Asked, reader: str) -> _Answer:
 
 
 class RevealedCases:
-    """What one reader may see of a benchmark."""
+    """The part of a benchmark that one reader may see."""
 
     def __init__(self, bench: LoadedSplit, numbers: Mapping[int, object]) -> None:
         self._bench = bench
@@ -121,19 +121,19 @@ class RevealedCases:
 
 
 class Reveals:
-    """What each reader may see of one benchmark, except what they still have to read blind in a study."""
+    """The parts of a benchmark that each reader may see, except cases still to be read in a study."""
 
     def __init__(self, bench: LoadedSplit, store: Store) -> None:
         self.bench = bench
         self._store = store
 
     def answers(self, request: Asked) -> dict[int, HumanAnswer]:
-        """What the reader who asks has committed to, by case: the cases that are revealed to them."""
+        """The calling reader's answers, by case: the cases that are revealed to them."""
         found = HumanAnswers(self._store).of_reader(reader_of(request), self.bench.text_fingerprint)
         return {number: one for number, one in found.items() if not self.awaits(request, number)}
 
     def awaits(self, request: Asked, number: int) -> bool:
-        """Whether the account that asks has still to read this case blind in a study."""
+        """Whether the calling account still has to read this case in a study."""
         account = caller_of(request).account
         if account is None:
             return False
@@ -141,5 +141,5 @@ class Reveals:
             return is_still_to_read(connection, account.name, self.bench.benchmark.path, number)
 
     def of(self, request: Asked) -> RevealedCases:
-        """What the calling reader may see."""
+        """The part that the calling reader may see."""
         return RevealedCases(self.bench, self.answers(request))

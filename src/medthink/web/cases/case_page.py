@@ -1,4 +1,4 @@
-"""One case to read: blind until its reader commits, then with the reference and what others said.
+"""One case to read: the question until its reader commits, then also the reference and others' answers.
 
 A page about a case that is not revealed is made from its `Question` alone.
 """
@@ -22,7 +22,7 @@ CONFIDENCES = {1: "guessing", 2: "unsure", 3: "fairly sure", 4: "sure"}
 
 
 class OthersAnswers(msgspec.Struct, frozen=True, kw_only=True):
-    """What others said: readers and models, and what the model with the number `shown` wrote."""
+    """Others' answers: readers and models, and the texts of the model with the number `shown`."""
 
     others: Sequence[HumanAnswer] = ()
     models: Sequence[ModelAnswers] = ()
@@ -42,7 +42,7 @@ class RevealedOption(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelLine(msgspec.Struct, frozen=True, kw_only=True):
-    """What one model answered, and whether its steps can be read."""
+    """One model's answer, and whether its steps can be read."""
 
     number: int
     name: str
@@ -52,7 +52,7 @@ class ModelLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StepPair(msgspec.Struct, frozen=True, kw_only=True):
-    """One step as the model wrote it, and the reference to hold it against."""
+    """One step as the model wrote it, next to the reference."""
 
     title: str
     model: str
@@ -60,7 +60,7 @@ class StepPair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelSteps(msgspec.Struct, frozen=True, kw_only=True):
-    """The steps of one model, beside the reference."""
+    """The steps of one model, next to the reference."""
 
     number: int
     name: str
@@ -68,7 +68,7 @@ class ModelSteps(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reveal(msgspec.Struct, frozen=True, kw_only=True):
-    """All that was withheld."""
+    """All withheld data."""
 
     number: int
     answer: str

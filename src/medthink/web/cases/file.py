@@ -1,4 +1,4 @@
-"""Cases as one HTML file that loads nothing: the viewer's parts of a case, with styles and images inside."""
+"""Cases as one self-contained HTML file: the viewer's parts of a case, with styles and images inside."""
 
 from base64 import b64encode
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ _RIGHT = {True: "right", False: "wrong", None: NONE}
 
 
 class CaseFile(msgspec.Struct, frozen=True, kw_only=True):
-    """A case of a benchmark, its withheld parts in folds."""
+    """A case of a benchmark, with its withheld parts folded."""
 
     title: str
     about: str
@@ -74,7 +74,7 @@ def case_file(case: Case, *, reveal: bool = False) -> str:
 
 
 def run_file(trace: Trace, rows: Sequence[CaseRow], data: Path | None = None) -> str:
-    """The page of the cases in the rows: what the model was asked and said, and nothing that is withheld."""
+    """The page of the cases in the rows: prompts and replies, and nothing that is withheld."""
     run = IndexedRun(trace.path, trace.path.name, BenchmarkCache(data))
     made = (make_case_page(run, row.case, row.sample, (), {}, CasesQuery()) for row in rows[:MOST_CASES])
     cases = tuple(_without_reference(page, run) for page in made if page is not None)
@@ -125,7 +125,7 @@ def _cell(image: Image, known: ImageReference) -> ImageCell:
 
 
 def _embed(image: Image, cell: ImageCell, max_side: int | None = None) -> ImageCell:
-    """The image as part of the page, or why it cannot be shown."""
+    """The image as part of the page, or the reason why it cannot be shown."""
     try:
         made = as_shown(image.read(), max_side=max_side, name=image.path)
     except DataError as error:

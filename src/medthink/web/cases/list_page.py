@@ -1,7 +1,7 @@
-"""The case explorer's list: cases to read blind, and what is known of those that their reader has revealed.
+"""The case explorer's list: cases to read, with more data on those that the reader has revealed.
 
-Case numbers, titles, modalities, codes and what models answered are withheld: a case is known by a code, and filters
-over them find only cases that are revealed already.
+Case numbers, titles, modalities, ICD codes and models' answers are withheld: a case is identified by a code, and
+filters over withheld data find only revealed cases.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,9 +21,9 @@ EASY, HARD = 2 / 3, 1 / 3
 
 
 class ExploreQuery(Query, frozen=True, kw_only=True):
-    """What the cases are filtered by: state and images find all cases, the rest revealed ones alone.
+    """The filters of cases: state and images apply to all cases, the others to revealed ones only.
 
-    `wrong` is the number of a model, or `me`; `model` the one whose steps are shown beside the reference.
+    `wrong` is the number of a model, or `me`; `model` the one whose steps are shown next to the reference.
     """
 
     state: str = ""
@@ -38,12 +38,12 @@ class ExploreQuery(Query, frozen=True, kw_only=True):
 
     @property
     def asks_withheld(self) -> bool:
-        """Whether it asks for something that is known of revealed cases alone."""
+        """Whether it filters by something that is shown for revealed cases only."""
         return any((self.modality, self.chapter, self.course, self.difficulty, self.wrong))
 
 
 class CaseCard(msgspec.Struct, frozen=True, kw_only=True):
-    """A case in the list: what a reader may see, and the rest once revealed."""
+    """A case in the list; withheld fields are empty until it is revealed."""
 
     code: str
     history: str
@@ -114,7 +114,7 @@ def choose_cases(
 
 
 def _fits(case: Case, answer: HumanAnswer | None, query: ExploreQuery) -> bool:
-    """Whether what everybody may see of the case fits."""
+    """Whether the public data of the case matches."""
     question = case.question
     text = f"{question.history} {' '.join(question.options.values())}".casefold()
     if not all(word in text for word in query.words):
@@ -125,7 +125,7 @@ def _fits(case: Case, answer: HumanAnswer | None, query: ExploreQuery) -> bool:
 
 
 def _fits_withheld(case: Case, answer: HumanAnswer | None, query: ExploreQuery, models: Sequence[ModelAnswers]) -> bool:
-    """Whether the rest fits, which is known of a revealed case alone."""
+    """Whether the withheld data matches; only revealed cases can."""
     if answer is None:
         return False
     reference = case.reference
@@ -145,7 +145,7 @@ def _difficulty(share: float | None) -> str | None:
 
 
 def _is_wrong(case: Case, answer: HumanAnswer, who: str, models: Sequence[ModelAnswers]) -> bool:
-    """Whether the reader, or the model with this number, chose a wrong option; who gave no answer chose none."""
+    """Whether the reader, or the model with this number, chose a wrong option; no answer is no choice."""
     letters = [one.letters.get(case.id) for one in models if str(one.number) == who]
     return any(letter not in (None, case.reference.answer) for letter in ([answer.letter] if who == "me" else letters))
 

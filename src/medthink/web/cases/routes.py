@@ -1,4 +1,4 @@
-"""The case explorer's routes: cases are blind until their reader commits, which only the server decides."""
+"""The case explorer's routes: nothing withheld is sent before a reader commits; the server alone decides."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,6 +1,6 @@
-"""The reading room as its readers see it: their studies, a study's entry, and one case of it.
+"""Pages of the reading room for readers: their studies, a study's entry, and one case of it.
 
-Before a reader commits to a diagnosis, pages are made only from the blind half of a sitting. No page names the author
+Before a reader commits to a diagnosis, pages are made only from the `blind` part of a sitting. No page names the author
 of a text, another reader or the case's number, or shows anything of the reference before the reveal.
 """
 
@@ -39,7 +39,7 @@ class ReadingsPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EntryPage(msgspec.Struct, frozen=True, kw_only=True):
-    """The entry to a study: the reader's progress, where to continue, and the ids of the images needed there."""
+    """The entry to a study: the reader's progress, the next case, and the ids of the images needed there."""
 
     token: str
     name: str
@@ -66,7 +66,7 @@ class RoomField(msgspec.Struct, frozen=True, kw_only=True):
 class RoomItem(msgspec.Struct, frozen=True, kw_only=True):
     """One thing to judge; `start` and `end` are its span in its part, or −1 if it has none.
 
-    `anchors` says of each score what it asks for, where the item is a dimension of education.
+    `anchors` has the requirements of each score, if the item is a dimension of education.
     """
 
     code: str
@@ -129,7 +129,7 @@ class RoomPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_next(sittings: Sequence[OpenSitting], *, after: str = "") -> OpenSitting | None:
-    """The case to read next, one that was begun before any other; `after` is the code of the one being read."""
+    """The case to read next, first those already begun; `after` is the code of the one being read."""
     left = [one for one in sittings if one.submitted_at is None and one.sitting.code != after]
     begun = [one for one in left if one.opened_at is not None]
     return next(iter(begun or left), None)
@@ -180,7 +180,7 @@ def make_room_page(
         study_name=study.plan.name,
         alias=reader.alias,
         code=opened.sitting.code,
-        # Places have gaps where cases were reassigned.
+        # Positions have gaps where cases were reassigned.
         number=1 + sum(one.place < opened.place for one in sittings),
         total=len(sittings),
         done=sum(one.submitted_at is not None for one in sittings),
@@ -280,6 +280,6 @@ def _text(text: ReadText, marks: Mapping[str, Mark], frozen: Frozen) -> RoomText
 
 
 def _fields(what: str, form: str) -> tuple[RoomField, ...]:
-    """The columns that an item of this form takes."""
+    """The columns of an item of this form."""
     columns = KINDS[what].columns_of(form)
     return tuple(RoomField(name=column.name, choices=column.choices) for column in columns)

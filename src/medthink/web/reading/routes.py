@@ -1,4 +1,4 @@
-"""The reading room's routes for readers: their studies, one case, its marks. Only the server decides what is shown."""
+"""Routes of the reading room for readers: studies, a case, its marks. The server alone decides what is shown."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -67,7 +67,7 @@ def find_seat(app: ServeApp, token: str, code: str, name: str) -> RoomSitting:
 
 @contextmanager
 def at_work(store: Store, seat: ReaderSitting) -> Iterator[tuple[Connection, OpenSitting]]:
-    """A transaction that has locked one sitting of this account's; UsageError where the study is closed."""
+    """A transaction that has locked one of this account's sittings; UsageError if the study is closed."""
     with store.write() as connection:
         opened, is_closed = _find_sitting(connection, seat, is_locked=True)
         if is_closed:
@@ -205,7 +205,7 @@ def save_change(
 
 @post("/room/{study:str}/{code:str}/submit", guards=[needs("reader")], sync_to_thread=True)
 def submit(study: FromPath[str], code: FromPath[str], request: Asked, app: GivenApp) -> Response[Any]:
-    """Lock the reading, or say what is missing."""
+    """Lock the reading, or show what is missing."""
     name = account_of(request).name
     is_script = "application/json" in request.headers.get("accept", "")
     try:
@@ -263,7 +263,7 @@ def _find_sitting(connection: Connection, seat: ReaderSitting, *, is_locked: boo
 
 
 def _save_form(connection: Connection, opened: OpenSitting, fields: list[tuple[str, Any]], device: str) -> int:
-    """Keep the marks that differ from what is there; returns how many were changed elsewhere meanwhile."""
+    """Save the marks that differ from the stored ones; returns the number changed elsewhere meanwhile."""
     given: dict[str, dict[str, list[str]]] = {}
     for name, value in fields:
         item, _, column = name.partition(":")

@@ -48,7 +48,7 @@ _HERE = "studies"
 
 
 def _list_runs(app: ServeApp) -> tuple[RunChoice, ...]:
-    """Every run below the folders that were named."""
+    """Every run below the given folders."""
     return tuple(_describe(name, path, app.bench) for name, path in find_runs(app.runs).items())
 
 
@@ -124,7 +124,7 @@ FilledStudy = URLEncodedBody[StudyForm]
 
 
 class ReaderForm(msgspec.Struct):
-    """Somebody's account name."""
+    """The name of an account."""
 
     name: str = ""
 
@@ -240,7 +240,7 @@ def move(study: FromPath[str], app: GivenApp, data: URLEncodedBody[MoveForm]) ->
 
 @post("/studies/{study:str}/adjudicate", guards=[needs("coordinator")], sync_to_thread=True)
 def adjudicate(study: FromPath[str], request: Asked, app: GivenApp, data: URLEncodedBody[ReaderForm]) -> Response[str]:
-    """Have a third reader settle what the readers differ on."""
+    """Have a third reader decide the items on which the readers differ."""
     found, name = _find_study(app, study), data.name.strip().lower()
     try:
         with app.store.write() as connection:
@@ -298,7 +298,7 @@ def _invite_strangers(request: Asked, app: ServeApp, names: Sequence[str]) -> tu
 
 
 def _zip_study(study: Study, done: list[results.DoneReading]) -> bytes:
-    """The first readers' tables in a folder of their own, for `medthink agreement`; the rest beside it."""
+    """The first readers' tables in a folder of their own, for `medthink agreement`; the rest next to it."""
     first = [one for one in done if not one.reader.is_adjudicator]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "reading"
@@ -324,7 +324,7 @@ def _describe(name: str, path: Path, bench: LoadedSplit) -> RunChoice:
     if manifest.text_fingerprint != bench.text_fingerprint:
         problem = "made on another benchmark"
     elif not (path / UNITS_FILE).exists():
-        problem = "not cut into units yet: medthink judge RUN --judge baseline/rules"
+        problem = "not segmented into units yet: run medthink judge RUN --judge baseline/rules"
     return RunChoice(name=name, path=str(path), model=manifest.model, task=manifest.task, problem=problem)
 
 

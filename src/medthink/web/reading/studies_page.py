@@ -1,4 +1,4 @@
-"""Studies as their coordinator sees them: the list, the effort of a plan, and the state of a study."""
+"""Pages of studies for their coordinator: the list, the effort of a plan, and the state of a study."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,7 +16,7 @@ _ORDER = ("reader–reader", "reader–itself", "reader–judge", "judge–judge
 
 
 class RunChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """A run that can be read; `problem` says why it cannot yet."""
+    """A run that can be read; `problem` says if it cannot be read yet."""
 
     name: str
     path: str
@@ -42,7 +42,7 @@ class StudyForm(msgspec.Struct, kw_only=True):
     really: str = ""
 
     def __post_init__(self) -> None:
-        # One ticked box arrives as a text, several as a list.
+        # One ticked box arrives as a string, several as a list.
         self.runs = [self.runs] if isinstance(self.runs, str) else self.runs
         self.kinds = [self.kinds] if isinstance(self.kinds, str) else self.kinds
 
@@ -90,7 +90,7 @@ class ReaderRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PairRow(msgspec.Struct, frozen=True, kw_only=True):
-    """How far two raters agree on one aspect."""
+    """The agreement of two raters on one aspect."""
 
     raters: str
     kind: str
@@ -133,7 +133,7 @@ def make_study_page(
     disputes: tuple[int, int],
     free: Sequence[tuple[int, str, str]],
 ) -> StudyPage:
-    """The current state of the study; `disputes` counts all and the settled ones."""
+    """The current state of the study; `disputes` counts all and the resolved ones."""
     checks = {one.reader: rate_cell(one.right) for found in agreement.values() for one in found.checks}
     return StudyPage(
         token=study.token,

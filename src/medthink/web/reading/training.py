@@ -100,7 +100,7 @@ def read_labels(answers: Mapping[str, str]) -> dict[str, Label | None]:
 
 
 def label_choices(what: str) -> tuple[str, ...]:
-    """The words to choose from for the leading label of a kind."""
+    """The choices for the leading label of a kind."""
     kind = KINDS[what]
     return next(column.choices for column in kind.columns if kind.true_label in column.choices)
 
@@ -130,7 +130,7 @@ _ATTEMPT = "attempt"
 
 @lru_cache(maxsize=_BENCHMARKS_KEPT)
 def _find_sheets(place: Path) -> tuple[tuple[ExamText, ...], dict[int, Case]]:
-    """The items that a benchmark offers, and their cases; made once."""
+    """The training items of a benchmark, and their cases; made once."""
     return training_sheets(place, None, 0)
 
 
@@ -194,7 +194,7 @@ def show_training(study: FromPath[str], request: Asked, app: GivenApp) -> Respon
 
 @post("/room/{study:str}/training", guards=[needs("reader")], sync_to_thread=True)
 def answer_training(study: FromPath[str], request: Asked, app: GivenApp, data: URLEncodedBody[AnswerForm]) -> Redirect:
-    """Answer an item, then see whether it was right."""
+    """Answer an item, then show whether it was right."""
     found, reader = find_reading(app, study, account_of(request).name)
     _keep_answer(app, found, reader, data.code, data.label)
     seen = data.code if data.code.isalnum() else ""

@@ -1,7 +1,7 @@
-"""The review desk for curators: undecided cases, and a sample of automatic decisions, with their evidence.
+"""The review page for curators: undecided cases, and a sample of automatic decisions, with their evidence.
 
-The desk and a spreadsheet are two ways to answer the same questions: both end in the journal of `medthink curate`, also
-while a build runs, and the next build applies it.
+The page and a spreadsheet are two ways to answer the same questions: both write to the journal of `medthink curate`,
+also while a build runs, and the next build applies it.
 """
 
 from typing import Any
@@ -43,7 +43,7 @@ class RulingForm(msgspec.Struct):
 
 
 def _sheet_page(app: ServeApp, *, problem: str = "") -> str:
-    """What waits for a person."""
+    """Show the rows that wait for review."""
     rows = read_rows(app.sheet.parent)
     waiting = [row for row in rows if not row.is_answered]
     page = ReviewPage(
@@ -71,7 +71,7 @@ def _keep_answer(app: ServeApp, form: RulingForm, who: str) -> str:
 
 @get("/review", guards=[needs("coordinator")], sync_to_thread=True)
 def show_review(app: GivenApp) -> Response[str]:
-    """What waits for a person."""
+    """Show the rows that wait for review."""
     return html(_sheet_page(app))
 
 

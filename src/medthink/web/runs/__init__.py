@@ -1,1 +1,1 @@
-"""What each page shows, as plain structs: no HTML, no requests."""
+"""Pages of runs, for `medthink view`."""

@@ -1,4 +1,4 @@
-"""A run's standing: its accuracy, the strongest rival without images, and the gain over it."""
+"""A run's accuracy, the strongest rival without images, and the gain over it."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -26,7 +26,7 @@ class RunAccuracy(msgspec.Struct, frozen=True, kw_only=True):
     """The accuracy over `n` predictions so far, and the rival's on the same cases.
 
     `gain` is None while it is being computed, which takes some hundredths of a second per run, and longer if the rivals
-    must be trained first; until then the rival is the best one known.
+    must be trained first; until then the rival is the best known one.
     """
 
     n: int
@@ -37,7 +37,7 @@ class RunAccuracy(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunAccuracies:
-    """The standings of the runs of a shelf, recomputed only for runs that were reloaded."""
+    """The accuracies of the runs of an index, recomputed only for runs that were reloaded."""
 
     def __init__(self) -> None:
         self._kept: dict[RunFamily, RunAccuracy | None] = {}
@@ -45,7 +45,7 @@ class RunAccuracies:
         self._aside = ThreadPoolExecutor(max_workers=1, thread_name_prefix="gains")
 
     def of_all(self, runs: Sequence[IndexedRun]) -> dict[str, RunAccuracy | None]:
-        """Each run's standing, by its name in URLs; missing gains are computed in the background."""
+        """Each run's accuracy, by its name in URLs; missing gains are computed in the background."""
         families = _find_families(runs)
         with self._lock:
             kept = self._kept
@@ -83,7 +83,7 @@ def _find_families(runs: Sequence[IndexedRun]) -> list[RunFamily]:
 
 
 def find_accuracy(family: RunFamily) -> RunAccuracy | None:
-    """The standing of a family's first run, without its gain; None if nothing can be right or wrong yet."""
+    """The accuracy of a family's first run, without its gain; None if it has no graded answer yet."""
     run = family[0]
     if not run.rights:
         return None

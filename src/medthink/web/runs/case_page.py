@@ -1,4 +1,4 @@
-"""The page of one case of a run: what was shown, every prompt and reply, the parsed results, the verdicts."""
+"""The page of one case of a run: the question as shown, every prompt and reply, the parsed results, the verdicts."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -48,7 +48,7 @@ class PromptPart(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CallView(msgspec.Struct, frozen=True, kw_only=True):
-    """One call: what was sent and what came back."""
+    """One call: the request and the reply."""
 
     id: int
     title: str
@@ -149,7 +149,7 @@ def make_case_page(
 
 
 def _trace(run: IndexedRun, number: int) -> CaseTrace | str:
-    """The ledger's record of the case, or why there is none."""
+    """The ledger's record of the case, or the reason why there is none."""
     opened = (run.bench.benchmark, run.bench.answers) if run.bench else None
     try:
         trace = Trace(run.path, opened=opened)
@@ -189,7 +189,7 @@ def _address(key: tuple[int, int]) -> str:
 
 
 def _images(run: IndexedRun, case: Case | None, prediction: Prediction | None) -> dict[int, ImageCell]:
-    """The images of the case by slot, or those of the case that provided its images, with what is known about them."""
+    """The images of the case by slot, or those of the case that provided its images, with their known data."""
     if case is None or run.bench is None:
         return {}
     condition = run.manifest.condition
@@ -268,7 +268,7 @@ def _token_counts(prediction: Prediction | None) -> tuple[int | None, int | None
 
 
 def case_facts(case: Case) -> Iterator[tuple[str, str]]:
-    """What is withheld about a case in single words: diagnosis, codes, time points."""
+    """The withheld facts of a case: diagnosis, codes, time points."""
     reference = case.reference
     yield "diagnosis", f"{reference.answer} · {reference.answer_text}"
     codes = (reference.icd_chapter, reference.icd_block, reference.icd_category)

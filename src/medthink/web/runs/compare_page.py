@@ -1,4 +1,4 @@
-"""Two runs side by side: the paired verdict, the discordant cases, the slices, and what differs between the runs."""
+"""Two runs side by side: the paired verdict, the discordant cases, the slices, and the differences between the runs."""
 
 from collections.abc import Iterator, Sequence
 from typing import cast
@@ -21,13 +21,13 @@ from medthink.workflow.prediction import Prediction
 
 
 class VersusQuery(Query, frozen=True, kw_only=True):
-    """Which discordant cases are shown: all, `a` or `b`."""
+    """The filter of discordant cases: all, `a` or `b`."""
 
     only: str = ""
 
 
 class FlippedCase(msgspec.Struct, frozen=True, kw_only=True):
-    """A case that one of the runs gets right more often than the other."""
+    """A discordant case: one of the runs gets it right more often."""
 
     a: CaseLine
     b: CaseLine
@@ -36,7 +36,7 @@ class FlippedCase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VersusPage(msgspec.Struct, frozen=True, kw_only=True):
-    """The comparison, or `problem`: why there is none."""
+    """The comparison, or `problem`, the reason why there is none."""
 
     a: RunLine
     b: RunLine
@@ -50,7 +50,7 @@ class VersusPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare_two_runs(a: IndexedRun, b: IndexedRun) -> Comparison | str:
-    """The comparison on the cases both have so far, or why there is none."""
+    """The comparison on the cases both have so far, or the reason why there is none."""
     if a is b:
         return "Both are the same run. Choose another one."
     if not a.rights or not b.rights:
@@ -58,7 +58,7 @@ def compare_two_runs(a: IndexedRun, b: IndexedRun) -> Comparison | str:
         return lacking.doubt or f"{lacking.name} has no answers by letter yet."
     shared = sorted(a.rights.keys() & b.rights.keys())
     if a.bench is None or a.group[0] != b.group[0] or not shared:
-        return f"{a.name} and {b.name} have no case in common: they are on different benchmarks or different cases."
+        return f"{a.name} and {b.name} have no cases in common: they are on different benchmarks or different cases."
     cases = {number: a.bench.cases[number] for number in shared}
     try:
         return compare_runs([score_letters(_material(run, shared)) for run in (a, b)], cases)

@@ -28,7 +28,7 @@ _NOT_IN_A_NAME = re.compile(r"[^a-z0-9]+")
 
 
 class BrokenRun(msgspec.Struct, frozen=True):
-    """A folder with a run.json that cannot be read, and why."""
+    """A folder with a run.json that cannot be read, with the reason."""
 
     name: str
     problem: str
@@ -47,7 +47,7 @@ class IndexedRun:
         is_running = is_locked(path)
         self.manifest: Manifest = read_manifest(path)
         self.rows: tuple[IndexRow, ...] = read_rows(path)
-        # Of a run that is under way or was killed, the ledger alone knows what was sent and never came back.
+        # For a run that is in progress or was killed, only the ledger knows the calls without a reply.
         self._spent = read_spent(path, is_running=is_running) if not is_settled(path, self.manifest) else None
         found = library.find(path, self.manifest)
         self.bench = found if isinstance(found, LoadedSplit) else None
@@ -64,7 +64,7 @@ class IndexedRun:
             raise DataError(
                 f"a prediction names case {strange[0]}, which is not in its benchmark",
                 file=self.path,
-                remedy="was it edited? run the same command again",
+                remedy="restore the file, or run the same command again",
             )
 
     @property
@@ -79,7 +79,7 @@ class IndexedRun:
 
     @property
     def total(self) -> int | None:
-        """How many predictions are expected, as far as known."""
+        """The number of expected predictions, as far as known."""
         if self.bench is not None:
             return len(self.selected) * self.manifest.condition.samples
         return self.manifest.progress.cases if self.manifest.progress else None
@@ -91,7 +91,7 @@ class IndexedRun:
 
     @property
     def cost_usd(self) -> float | None:
-        """What all calls cost so far; None as soon as one of them has no known price."""
+        """The cost of all calls so far; None as soon as one of them has no known price."""
         known = self._spent or self.manifest.progress
         if known is not None:
             return known.cost_usd
@@ -100,21 +100,21 @@ class IndexedRun:
 
     @property
     def is_least_cost(self) -> bool:
-        """Whether the cost holds attempts whose tokens nobody counted."""
+        """Whether the cost includes attempts whose tokens were not counted."""
         if self._spent is not None:
             return self._spent.uncounted > 0
         return self.manifest.progress is not None and self.manifest.progress.is_least_cost
 
     @cached_property
     def hits(self) -> list[bool]:
-        """Whether each prediction is right, in the order of the rows; empty if nothing can be right or wrong."""
+        """Whether each prediction is right, in the order of the rows; empty if there are no graded answers."""
         if self.bench is None or not self.has_letters:
             return []
         answers = self.bench.answers
         return [row.state == "ok" and row.prediction == answers[row.case] for row in self.rows]
 
     def is_right(self, row: IndexRow) -> bool | None:
-        """Whether a prediction is right; None where there is nothing to compare it with."""
+        """Whether a prediction is right; None if there is nothing to compare it with."""
         answer = self.bench.answers.get(row.case) if self.bench and self.has_letters else None
         return None if answer is None else row.state == "ok" and row.prediction == answer
 
@@ -147,12 +147,12 @@ class IndexedRun:
 
     @property
     def group(self) -> tuple[str, str]:
-        """What runs must share to be in one table: the benchmark's texts, and the selection of cases."""
+        """The key of runs in one table: the benchmark's texts, and the selection of cases."""
         return self.manifest.text_fingerprint, str(self.manifest.selection)
 
     @property
     def family(self) -> tuple[str, ...]:
-        """What runs of one model share that differ only in their condition."""
+        """The key of runs of one model that differ only in their condition."""
         return (*self.group, self.manifest.model, self.manifest.task)
 
 
@@ -201,7 +201,7 @@ class RunIndex:
 
 
 def find_runs(places: Sequence[Path]) -> dict[str, Path]:
-    """The runs at or below these paths, each by the part of its path in which they differ."""
+    """The runs at or below these paths, each named by the distinguishing part of its path."""
     paths = sorted({path.resolve() for place in places for path in _walk(place, _DEEPEST)})
     shared = os.path.commonpath([path.parent for path in paths]) if paths else ""
     return {path.relative_to(shared).as_posix(): path for path in paths}

@@ -1,4 +1,4 @@
-"""The page of one run: its standing, its slices, and its cases to filter, search and open."""
+"""The page of one run: its accuracy, its slices, and its cases to filter, search and open."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +20,7 @@ from medthink.web.runs.verdicts import CaseVerdicts
 _SLICES = ("modality", "images per case", "longitudinal", "ICD chapter", "length rank of the right option")
 
 
-# Whether each of two runs is right, and what that is to the first.
+# The flip of a case, by whether each of two runs is right.
 _FLIPS: dict[tuple[bool | None, bool | None], str] = {(True, False): "won", (False, True): "lost"}
 
 
@@ -38,7 +38,7 @@ class CasesQuery(Query, frozen=True, kw_only=True):
 class CaseLine(msgspec.Struct, frozen=True, kw_only=True):
     """One prediction in the list; `result` is "right", "wrong" or "" if there is no answer, or nothing to compare with.
 
-    `flip` counts a case without an answer as it is scored: not right.
+    `flip` counts a case without an answer as wrong, as in the score.
     """
 
     case: int
@@ -130,7 +130,7 @@ def make_run_page(
 
 
 def _exams(verdicts: CaseVerdicts) -> tuple[tuple[str, str, bool], ...]:
-    """Every judge and kind of judging, how the judge did in that exam, and whether that is below the floor."""
+    """The exam result of every judge and kind of judging, and whether it is below the floor."""
     seats = [seat for listed in verdicts.values() for seat in listed]
     return tuple(dict.fromkeys((f"{seat.seat}, {seat.what}", seat.exam, seat.is_below_floor) for seat in seats))
 

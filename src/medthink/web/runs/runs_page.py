@@ -1,4 +1,4 @@
-"""The page of all runs: progress, standing and cost."""
+"""The page of all runs: progress, accuracy and cost."""
 
 from collections.abc import Callable, Sequence
 
@@ -49,7 +49,7 @@ class RunLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """Runs on the same cases, whose numbers may share a column."""
+    """Runs on the same cases, which may be compared in one table."""
 
     title: str
     lines: tuple[RunLine, ...]

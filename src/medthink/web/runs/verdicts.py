@@ -27,7 +27,7 @@ class ShownVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JudgeVerdicts(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything that one judge said of one text, and how it did in its exam; `unjudged`: why there is no verdict."""
+    """All verdicts of one judge on one text, and its exam result; `unjudged` is the reason if there is no verdict."""
 
     seat: str
     what: str
@@ -38,12 +38,12 @@ class JudgeVerdicts(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_below_floor(self) -> bool:
-        """Whether the judge's word does not count by its exam."""
+        """Whether the judge is below the floor of its exam."""
         return self.exam.startswith(BELOW_FLOOR)
 
     @property
     def bad(self) -> int:
-        """How many units are contradicted."""
+        """The number of contradicted units."""
         return sum(verdict.tone == "bad" for verdict in self.verdicts)
 
 
@@ -52,13 +52,13 @@ CaseVerdicts = dict[tuple[int, int], tuple[JudgeVerdicts, ...]]
 
 
 def load_verdicts(run: Path) -> CaseVerdicts:
-    """The verdicts of a run, none where it was never judged; read again when the file changes."""
+    """The verdicts of a run, empty if it was never judged; read again when the file changes."""
     judged = _state(run / JUDGEMENTS_FILE)
     return _load(run, judged, _state(run / EXAMS_FILE)) if judged else {}
 
 
 def _state(path: Path) -> tuple[int, int] | None:
-    """By which a change of a file is seen; None where it is not there."""
+    """A stamp that detects changes of a file; None if it does not exist."""
     try:
         found = path.stat()
     except OSError:

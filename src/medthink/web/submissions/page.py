@@ -1,4 +1,4 @@
-"""A submission from upload to publication, as its team and the maintainers see it."""
+"""Pages of a submission from upload to publication, for its team and the maintainers."""
 
 from collections.abc import Sequence
 from math import sqrt
@@ -39,11 +39,11 @@ STATE_MARKS: dict[Status, tuple[str, str, str]] = {
     "published": ("ok", "check", "published"),
     "withdrawn": ("withdrawn", "flag", "withdrawn"),
 }
-"""Every state by its class, icon and words."""
+"""Every state with its class, icon and text."""
 
 
 class SubmitQuery(Query, frozen=True, kw_only=True):
-    """What the maintainers' list is filtered by."""
+    """The filters of the maintainers' list."""
 
     status: str = ""
 
@@ -110,7 +110,7 @@ class PreviewView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubmissionPage(msgspec.Struct, frozen=True, kw_only=True):
-    """One submission: its state, its problems or scores, and what can be done next."""
+    """One submission: its state, its problems or scores, and the possible actions."""
 
     record: SubmissionRecord
     mark: tuple[str, str, str]
@@ -162,7 +162,7 @@ def make_steps(status: Status) -> tuple[tuple[str, str], ...]:
 
 
 def make_preview_view(one: SubmissionRecord, scores: Scores, family_count: int) -> PreviewView:
-    """The numbers of a scored submission in words."""
+    """The numbers of a scored submission as text."""
     answers, preview = scores.answers, one.preview
     rank, among, letters = "–", 1, ""
     if preview is not None and preview.rank is not None:
@@ -195,12 +195,12 @@ def make_counts(records: Sequence[SubmissionRecord]) -> tuple[tuple[Status, str,
 
 
 def tell_history(events: Sequence[dict[str, Any]]) -> tuple[tuple[str, str, str], ...]:
-    """Every change in words, newest first: when, who, what."""
+    """Every change as text, newest first: time, person, action."""
     return tuple((one["at"], one["actor"], _tell_event(one)) for one in reversed(events))
 
 
 def find_declined(events: Sequence[dict[str, Any]]) -> str:
-    """Why the maintainers returned a submission; "" unless that was its last change of state."""
+    """The reason why the maintainers returned a submission; "" unless that was its last change of state."""
     moves = [one for one in events if one["what"] in _AT]
     return str(moves[-1]["detail"].get("declined", "")) if moves else ""
 
@@ -230,7 +230,7 @@ def _tell_event(one: dict[str, Any]) -> str:
 
 
 def _tell_luck(count: int, scores: Scores) -> str:
-    """How much better the best of several equal models looks by chance alone, by Blom's approximation."""
+    """The apparent advantage, by chance alone, of the best of several equal models (Blom's approximation)."""
     answers = scores.answers
     if count < 2 or answers is None or answers.accuracy.value is None:
         return ""

@@ -38,7 +38,7 @@ from medthink.web.submissions.service import (
 
 
 class SubmissionAction(NamedTuple):
-    """An action: its name in addresses, who may do it, and how; `says` where it takes a reason or a note."""
+    """An action: its name in addresses, its role, and its function; `says` if it needs a reason or a note."""
 
     name: str
     role: Role
@@ -90,7 +90,7 @@ _MOST_FIELDS = 40
 
 
 class WordsForm(msgspec.Struct):
-    """A reason or a note; empty where an action takes none."""
+    """A reason or a note; empty if an action needs none."""
 
     words: str = ""
 

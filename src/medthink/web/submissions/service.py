@@ -44,7 +44,7 @@ _MOST_LISTED = 500
 
 
 def receive_file(app: ServeApp, account: Account, fields: Mapping[str, str], data: bytes | None) -> UploadReceipt:
-    """Receive a file for the account's team; UsageError or Declined say why not."""
+    """Receive a file for the account's team; UsageError or Declined if it is not accepted."""
     if data is None:
         raise UsageError("no file was chosen", remedy="choose a file in the submission format")
     if account.team is None:

@@ -1,7 +1,7 @@
-"""Which option a free reply commits to.
+"""Parsing of free replies: the option that a reply commits to.
 
-Statements are collected by weight: what calls itself final or fills in a form, then what announces an answer or is
-nothing but one, then what merely favours one. The heaviest kind present decides, and only if it names one option.
+Statements have three weights: those marked as final or filled into a form, then those that announce an answer or are
+nothing but one, then those that only favour an option. The heaviest kind present decides, if it names one option only.
 """
 
 import re

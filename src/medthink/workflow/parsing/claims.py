@@ -1,4 +1,4 @@
-"""What stands right after the words that announce an answer: a letter, an option's text, several, or neither."""
+"""Parsing of what follows the words that announce an answer: a letter, an option's text, several, or neither."""
 
 import re
 from typing import NamedTuple
@@ -54,7 +54,7 @@ _NAME_MARKS = "型族類类細细群"
 
 
 class Claim(NamedTuple):
-    """The letters that one statement names, where it ends, and whether it calls itself final."""
+    """The letters that one statement names, where it ends, and whether it is marked as final."""
 
     letters: frozenset[str]
     end: int
@@ -93,7 +93,7 @@ def read_claim(text: str, options: Options, *, is_line: bool = False) -> frozens
 
 
 def _bracketed(text: str, options: Options) -> frozenset[str]:
-    """The letter that stands in brackets behind a text: "Sarcoidosis (A)"."""
+    """The letter in brackets after a text: "Sarcoidosis (A)"."""
     match = _BRACKETED.match(text)
     return frozenset({match[1].upper()} & options.letters) if match else frozenset()
 
@@ -137,7 +137,7 @@ _CLAUSE_END = re.compile(r"[.!?\n,;:。，；]|(?<![a-z])(?:so|therefore|thus|he
 
 
 def is_disowned(plain: str, place: int) -> bool:
-    """Whether what stands before a statement says that it is not the reply's own answer."""
+    """Whether the words before a statement show that it is not the reply's own answer."""
     before = plain[max(0, place - 200) : place]
     sentence = before[max(map(before.rfind, ".!?\n。")) + 1 :]
     clause = last_clause(sentence)

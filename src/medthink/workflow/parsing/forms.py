@@ -1,4 +1,4 @@
-"""Replies that were asked for in a form: read strictly where they keep to it, leniently where they do not."""
+"""Parsing of replies in a requested form: strict if they follow it, lenient if not."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ def parse_answer(reply: Reply, options: dict[str, str]) -> Choice | Unparsed:
 
 
 def parse_text(reply: Reply, field: str) -> StepText | Unparsed:
-    """What the reply says under `field`; a reply in no form at all is taken whole."""
+    """The text of `field` in the reply; a reply in no form at all is used in full."""
     form = _strict_form(reply, (field,))
     if form is not None and isinstance(form[field], str):
         return _said(form[field], "strict")
@@ -51,7 +51,7 @@ def parse_text(reply: Reply, field: str) -> StepText | Unparsed:
 
 
 def parse_steps(reply: Reply, options: dict[str, str], images: int) -> SingleReplySteps | Unparsed:
-    """The three steps of a single reply on so many images; where no answer can be read, the whole is Unparsed."""
+    """The three steps of a single reply on so many images; if no answer can be read, all of it is Unparsed."""
     form = _strict_form(reply, ("step1_per_image_findings", "step2_integrated_summary", _REASONING, "answer"))
     mode: Mode = "lenient" if form is None else "strict"
     choice = _choose_step(reply, form, options)
@@ -151,7 +151,7 @@ def _joined(value: Any) -> Any:
 
 
 def _under_headings(text: str) -> dict[str, str]:
-    """The text under each heading; a heading that stands twice is no heading we can trust."""
+    """The text under each heading; a heading that occurs twice is not trusted."""
     sections: dict[str, list[str]] = {}
     twice: set[str] = set()
     lines: list[str] = []
@@ -184,7 +184,7 @@ def parse_letters(reply: Reply, letters: Sequence[str]) -> list[str] | Unparsed:
 
 
 def parse_number(reply: Reply) -> int | Unparsed | None:
-    """The one number that the reply names; None where it names none."""
+    """The only number in the reply; None if there is none."""
     said = parse_text(reply, "case_number")
     if not isinstance(said, StepText):
         return said

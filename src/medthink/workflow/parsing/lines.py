@@ -46,7 +46,7 @@ _BULLET = re.compile(r"\s{0,6}(?:[-•·]|\d{1,2}[.)])\s")
 
 
 def read_short_statement(line: str, options: Options) -> frozenset[str] | None:
-    """The option that the line states, or None where it says anything beside that."""
+    """The option that the line states, or None if it says anything else."""
     said = line.strip(_MARKS)
     if line.rstrip().endswith("?"):
         return None

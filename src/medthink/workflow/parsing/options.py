@@ -60,7 +60,7 @@ class Options(msgspec.Struct, frozen=True):
         )
 
     def window(self, plain: str, place: int) -> str:
-        """As much of the text from `place` on as a claim can take up."""
+        """The part of the text from `place` that a claim can cover."""
         return plain[place : place + self.longest + 120]
 
     def spelled(self, text: str) -> frozenset[str]:

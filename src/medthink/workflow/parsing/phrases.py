@@ -1,4 +1,4 @@
-"""The words by which replies, in several languages, say that what follows is their answer."""
+"""The phrases, in several languages, with which replies announce their answer."""
 
 import re
 

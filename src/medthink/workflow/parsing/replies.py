@@ -11,7 +11,7 @@ _FENCE = "```"
 
 
 def read_object(text: str) -> dict[str, Any] | None:
-    """The JSON object that the text is, and nothing else."""
+    """The JSON object, if the text is exactly that."""
     try:
         value = parse_json(text.encode("utf-8"))
     except (DataError, UnicodeEncodeError):
@@ -30,7 +30,7 @@ def find_object(text: str) -> dict[str, Any] | None:
 
 
 def last_fenced(text: str) -> str | None:
-    """What stands in the last fenced block, without the language named on its first line."""
+    """The content of the last fenced block, without the language on its first line."""
     pieces = text.split(_FENCE)
     if len(pieces) < 3:
         return None
@@ -43,7 +43,7 @@ def last_fenced(text: str) -> str | None:
 
 
 def strip_code_fence(text: str) -> str:
-    """The text without the fence, where one fenced block is all there is."""
+    """The text without the fence, if it is exactly one fenced block."""
     stripped = text.strip()
     if stripped.startswith(_FENCE) and stripped.endswith(_FENCE) and stripped.count(_FENCE) == 2:
         return (last_fenced(stripped) or "").strip()
@@ -51,7 +51,7 @@ def strip_code_fence(text: str) -> str:
 
 
 def drop_thinking(text: str) -> str | Unparsed:
-    """The reply without its thinking, or Unparsed where the thinking never ends."""
+    """The reply without its thinking, or Unparsed if the thinking never ends."""
     for opening, closing in MARKS:
         rest = _drop(text, opening, closing)
         if rest is None:

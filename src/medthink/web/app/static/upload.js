@@ -38,7 +38,7 @@ if (form) {
     request.addEventListener("load", () => {
       if (request.status < 400) { location.assign(request.responseURL); return; }
       const page = new DOMParser().parseFromString(request.responseText, "text/html");
-      stop(page.querySelector("[role=alert]:not([hidden])")?.textContent ?? page.querySelector("h1")?.textContent ?? "That did not work.");
+      stop(page.querySelector("[role=alert]:not([hidden])")?.textContent ?? page.querySelector("h1")?.textContent ?? "Request failed.");
     });
     request.addEventListener("error", () => stop("The connection was lost. Nothing was received; try again."));
     request.open("POST", form.action);

@@ -73,15 +73,24 @@ _FIELD = re.compile(
 _TAG = re.compile(
     r"<(?P<tag>(?:final_?)?(?:answer|diagnosis|choice)|conclusion)>([^<]{0,2000})</(?P=tag)>", re.IGNORECASE
 )
+# Tags that may hold other things: only a short text in them is an answer.
+_SHORT_TAG = re.compile(
+    r"<(?P<tag>final(?:_choice)?|option|prediction|result|output|ans|response|solution"
+    r"|verdict)>\s{0,4}([^<\n]{1,60}?)\s{0,4}"
+    r"</(?P=tag)>",
+    re.IGNORECASE,
+)
 _BOXED = re.compile(r"\\boxed\s{0,2}\{(?:\s{0,2}\\[a-z]{1,12}\s{0,2}\{)?([^{}\n]{1,300})\}", re.IGNORECASE)
-_OTHER_NAMES = ("result", "response", "output", "verdict", "decision")
+_OTHER_NAMES = ("result", "response", "output", "verdict", "decision", "label", "pred", "ans", "selected", "solution")
 _NAMED_BY_LETTER = re.compile(r"(?<![\w'-])([a-z])[.:)\]]{1,2}\s?$")
 _PLACEHOLDER = re.compile(
     r"|\.{2,3}|…|<.{0,60}>|\[[^\]]{2,60}\]|(?:[A-Z]\s{0,2}[|/,]\s{0,2}){3,25}(?:or )?[A-Z]|letter", re.IGNORECASE
 )
 # A letter that closes a word group ("hepatitis B") is part of a name, unless one of these words leads up to it.
-_LEADS_ON = re.compile(r"(?<!\bthat)(?<!\bbecause)(?<!\bthink)(?<!\bbelieve)(?<=\w)[\s\"'(\[]{0,3}$")
+_LEADS_ON = re.compile(r"(?<!\bthat)(?<!\bbecause)(?<!\bthink)(?<!\bbelieve)(?<=[A-Za-zÀ-ɏ0-9])[\s\"'(\[]{0,3}$")
 # What may stand between the start of a clause and an option's text that is its subject.
+_JOINED = re.compile(r"(?<![A-Za-z])[A-Z]\s?(?:か|と|或|和|、|또는|나)\s?$")
+_ASKED = re.compile(r"[^.。!\n]{0,12}\?")
 _SHORT = 60
 _ENDS_IN_LETTER = re.compile(r"(?:^|[\s(,;])\(?([A-Z])[\s.!?\"')]*$")
 # What comes before a letter that is set against the answer, or is no option's.
@@ -187,7 +196,7 @@ def _explanation(text: str) -> str:
 
 def _filled_in(plain: str) -> Iterator[tuple[str, int]]:
     """Values in an answer field, an answer tag or a box; a form's own placeholder is none."""
-    for pattern in (_FIELD, _TAG, _BOXED):
+    for pattern in (_FIELD, _TAG, _SHORT_TAG, _BOXED):
         for match in pattern.finditer(plain):
             value = next(group for group in match.groups()[::-1] if group is not None)
             is_shown = phrases.TEMPLATE.search(line_before(plain, match.start())) or phrases.TEMPLATE_AFTER.match(
@@ -237,9 +246,13 @@ def _praised(plain: str, known: Options) -> Iterator[Claim]:
         letter = match[1].upper()
         if letter not in known.letters:
             continue
-        before = last_clause(plain[max(0, match.start() - 25) : match.start()])
+        before = plain[max(0, match.start() - 25) : match.start()]
+        if _JOINED.search(before):
+            continue
+        before = last_clause(before)
         is_alone = match[1].isupper() and not _LEADS_ON.search(before)
-        if (is_alone or phrases.NAMED.search(before)) and not is_disowned(plain, match.start()):
+        is_denied = phrases.DENIED.match(plain, match.end(1)) or _ASKED.match(plain, match.end())
+        if (is_alone or phrases.NAMED.search(before)) and not is_denied and not is_disowned(plain, match.start()):
             yield Claim(frozenset(letter), match.end())
 
 

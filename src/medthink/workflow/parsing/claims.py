@@ -12,8 +12,9 @@ _FILLING = re.compile(
     r"|(?:a |the |la |die |l')?(?:option|choice|letter|answer|diagnosis|antwort|buchstabe|lettre|réponse"
     r"|opción|letra|respuesta|opzione|lettera|risposta|opção|alternativa|resposta|optie|вариант)(?![a-zà-ÿ])"
     r"|(?:is|the|an|most|likely|probable|probably|best|correct|final|either|between|clearly|definitely|indeed"
-    r"|therefore"
+    r"|therefore|donc|dunque|quindi|also|daher|lautet|die antwort"
     r"|die|der|das|le|la|el|il|ist|est|es|è|é)(?= )|选项|選択肢|選項|보기"
+    r"|,\s?in my (?:opinion|view),|l'(?=option)"
     rf"|{NOT_THIS_BUT}){{0,14}}",
     re.IGNORECASE,
 )
@@ -24,6 +25,7 @@ _LINE_FILLING = re.compile(
 _LETTER = re.compile(r"([A-Za-z])(?![A-Za-zÀ-ɏ0-9])")
 _FURTHER = re.compile(
     r"[\s\"')\].(]{0,4}(?:(?:->|[,:;/&+>|、])|(?<=[\s(])(?:and/or|or|and|oder|und|ou|et|o|y|e|of|en|lub|или)\s|或|和"
+    r"|と|과|와"
     r"|及|または|か)\s{0,2}"
     r"(?:possibly |maybe |perhaps |then |also |option |choice |and "
     r"|or ){0,2}[\"'(\[]{0,2}([A-Za-z])(?![A-Za-zÀ-ɏ0-9])",
@@ -39,16 +41,16 @@ _HEADING = re.compile(r"[)\]\"']{0,2}(?::|\s-)\s{0,2}\S")
 _REASON_IS = re.compile(r"\s(?:because|since|as)\s(?:this|it)\s(?:is|was)\s(?:an?\s|the\s)?", re.IGNORECASE)
 _CONTINUED = re.compile(
     r"\s{1,2}(?:is|was|are|rather|instead|over|not|although|though|with|which|and|but|in|at|on|ist|est|es|è|é|y|e"
-    r"|et|und|입니다|है)(?![a-zà-ÿ])",
+    r"|et|und|richtig|korrekt|wählen|nehmen|입니다|है)(?![a-zà-ÿ])",
     re.IGNORECASE,
 )
 # "E. coli", "C. difficile": a capital, a full stop and a word in lower case that is not the start of a sentence.
-_SPECIES = re.compile(
-    r"\.\s{0,2}(?!(?:the|because|this|it|as|since|with|in|there|based|given|i|a|an|and|or)\b)[a-z]{3,}"
-)
+_SPECIES = r"\.\s{0,2}(?!(?:the|because|this|it|as|since|with|in|there|based|given|i|a|an|and|or)\b)[a-z]{3,}"
+# "E.g.", "F/u", Italian "E' presente": no letter of its own either.
+_NOT_ALONE = re.compile(rf"{_SPECIES}|[./][a-z]|'\s(?!because|since|as|is|due|given|with|and)[a-z]")
 # The Turkish "is", and what follows a letter in Korean.
 _SUFFIX = re.compile(r"'[dt][ıiuü]r(?![a-zà-ÿ])", re.IGNORECASE)
-_AFTER_LETTER = ')]}<>",;:!|/\\$+&。…_✓'
+_AFTER_LETTER = ').]}<>",;:!|/\\$+&。…_✓'
 # In Chinese and Japanese a letter before one of these is part of a name, as in "type B".
 _NAME_MARKS = "型族類类細细群"
 
@@ -121,11 +123,11 @@ def _further_letters(tail: str, options: Options) -> tuple[frozenset[str], int]:
 
 def _ends_letter(tail: str) -> bool:
     """Whether a letter followed by this stands alone, and is no article, initial or part of a name."""
+    if _NOT_ALONE.match(tail):
+        return False
     if not tail or tail[0] in _AFTER_LETTER:
         return True
     follower = tail[0]
-    if follower == ".":
-        return not _SPECIES.match(tail) and not tail[1:2].islower()
     if follower in "-'":
         return not tail[1:2].isalnum() or bool(_SUFFIX.match(tail))
     if follower.isspace():

@@ -48,7 +48,7 @@ _BULLET = re.compile(r"\s{0,6}(?:[-•·]|\d{1,2}[.)])\s")
 def read_short_statement(line: str, options: Options) -> frozenset[str] | None:
     """The option that the line states, or None if it says anything else."""
     said = line.strip(_MARKS)
-    if line.rstrip().endswith("?"):
+    if line.rstrip().endswith("?") or line.lstrip().startswith("?"):
         return None
     if named := options.spelled(said):
         # An option may itself begin with a word that leads on: "Likely reactive node".
@@ -125,6 +125,13 @@ _VERDICT = re.compile(
     rf"|(?P<yes>{_YES})|(?P<no>{_NO}))",
     re.IGNORECASE,
 )
+# The same at the end of a line about an option: "- B. Sarcoidosis ✗".
+_VERDICT_OF_LINE = re.compile(
+    rf"^[ \t>#-]{{0,6}}([A-Z])[.):]\s[^\n]{{2,80}}?[\s:(-]+(?:(?P<share>\d{{1,3}}(?:\.\d{{1,2}})?\s?%)"
+    rf"|(?P<yes>{_YES})|(?P<no>{_NO}))[\s.)]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
+_VERDICTS = (_VERDICT, _VERDICT_OF_LINE)
 # An entry of a list that goes through the options in one line.
 _INLINE = re.compile(
     r"(?<![\w'-])(?-i:([A-Z]))(?:[:)]\s(?!(?:is|was|can|are)\s)|\s?\(\d|\s-\s(?!>)|\s?[✓✗]|\s?(?:\d{1,3}\s?%"
@@ -135,11 +142,10 @@ _INLINE = re.compile(
 
 def read_whole_list(plain: str, known: Options) -> Iterator[Claim]:
     """The one option affirmed, or given more than half, in a list that goes through all of them."""
-    found = [match for match in _VERDICT.finditer(plain) if match[1] in known.letters]
-    if len(found) != len(known.letters) or {match[1] for match in found} != known.letters:
-        return
+    listed = ([match for match in one.finditer(plain) if match[1] in known.letters] for one in _VERDICTS)
+    found = next((one for one in listed if sorted(match[1] for match in one) == sorted(known.letters)), [])
     best = [match for match in found if match["yes"]]
-    if not best and all(match["share"] for match in found):
+    if not best and found and all(match["share"] for match in found):
         best = [match for match in found if _share(match["share"]) > 0.5]
     elif any(match["share"] for match in found):
         return
@@ -158,14 +164,14 @@ _COURTESY = re.compile(
     re.IGNORECASE,
 )
 _UNSURE = re.compile(
-    r"(?<![a-zà-ÿ])(?:could|can|may|might|possibl[ey]|perhaps|maybe|nothing|none|neither|nor|versus|vs|or"
-    r"|differential|consider(?:ed|ing)?|rule"
+    r"(?<![a-zà-ÿ])(?:could|can|may|might|unknown|possibl[ey]|perhaps|maybe|nothing|none|neither|nor|versus|vs|or"
+    r"|differen[zt]ial\w*|consider(?:ed|ing)?|rule"
     r"|exclu\w*|history|known|prior|previous|no|not|without|less|least|unlikely|mimic\w*|unclear|if|unless|whether"
     r"|suspect\w*|suspicion|recommend\w*|against|evidence|associated|follow-up|test\w*|serology|such as|e\.g|example"
     r"|doubt|question\w*|indication|comparison|ddx|dd|clinical|request\w*|treated|need\w*|confirm\w*|title"
     r"|referral|original|common|cause|teaching|dangerous|other|staging|status|shows?|would|should|oder|ou|nicht"
-    r"|kein\w*|pas|non|não|nie|möglich\w*|second|next|alternativ\w*|runner-up)"
-    r"(?![a-zà-ÿ])|n't|\?|不|非|或|否|疑|可能|かも|ない|아니|수 있",
+    r"|kein\w*|pas|non|não|nie|möglich\w*|könnten?|wäre|ausgeschlossen|verdacht|second|next|alternativ\w*|runner-up)"
+    r"(?![a-zà-ÿ])|n't|\?|需|既往|疑|待|不|非|或|否|疑|可能|かも|ない|아니|수 있",
     re.IGNORECASE,
 )
 _DENIED_NAME = re.compile(
@@ -176,14 +182,18 @@ _LETTER_LAST = re.compile(
     r"(?:^(?:given|based on|considering|taking|if (?:i|one|forced))\W[^.\n]{0,80}[,:]\s(?:option )?([A-Z])"
     r"|\((?P<bracketed>[A-Z])\)|\((?:option |choice |answer |选项)([A-Z])\)|[,:;-]\s(?:i\.e\.,?\s|so\s)?(?:option"
     r"|choice|answer)\s([A-Z])"
-    r"|(?:->|=>)\s?(?:option |choice )?([A-Z])|^(?:assistant|conclusion|overall|impression"
+    r"|(?:->|=>)\s?(?:option |choice )?([A-Z])|(?:this|that) (?:is|corresponds to|matches|points to"
+    r"|must be) (?:option )?([A-Z])"
+    r"|^(?:assistant|conclusion|overall|impression"
     r"|after (?:\w+ ){0,2}review):\s([A-Z]))[\s.\"']{0,3}$",
     re.IGNORECASE,
 )
 _LEADS_TO_NAME = re.compile(
     r"(?:^|[,;:]\s|\s-\s|(?:^|\s)(?:(?:this|it|that|diagnosis|answer|what remains[^.]{0,90}) (?:is|was|must be"
     r"|has to be|would be)|it's|that's|call it|call this|diagnosis of|diagnostic of|pathognomonic (?:of|for)"
-    r"|typical of|classic for|characteristic of|point(?:s|ing)? to|favou?rs?|leaves|makes|therefore|so|thus|hence))"
+    r"|typical (?:of|for)|classic (?:of|for)|characteristic (?:of|for)|point(?:s|ing)? to|argues? for"
+    r"|in favou?r of|best fit"
+    r"|indicates?|favou?rs?|leaves|makes|therefore|so|thus|hence))"
     r"\s{0,2}(?:an? |the |most likely )?$",
     re.IGNORECASE,
 )

@@ -29,11 +29,13 @@ _MODIFIERS = re.compile(
     r"|stage [ivx\d]{1,3})\s){1,3}"
 )
 _ALIKE = 0.7
+_LONG_STRETCH = 8
+_BRACKETED_NAME = re.compile(r"\(([^()]{5,})\)")
 _SOUNDS = str.maketrans("kzy", "cci", "\u0300\u0301\u0302\u0303\u0308")
 _FURTHER_TEXT = re.compile(
     r"[\s,;/()]{0,4}(?:[,;/>]|(?<![a-z])(?:or|and|vs\.?|versus|oder|und|ou|et|o|y|e|或|和))\s{0,2}"
 )
-SPACED_END = re.compile(r"\s{1,3}(?:[(\[/&+>|=。，-]|$)|\s*\n")
+SPACED_END = re.compile(r"\s{1,3}(?:[(\[/&+>|=。，✓-]|$)|\s*\n")
 REASON = re.compile(
     r"\s{1,2}(?:because|since|due|given|based|as|for|weil|da|denn|aufgrund|car|parce|porque|ya|debido|perché"
     r"|poiché|pois|omdat)"
@@ -70,7 +72,9 @@ class Options(msgspec.Struct, frozen=True):
         named = named or frozenset(letter for letter, known in self.texts if _words(known) == _words(flat))
         named = named or self._abridged(flat)
         return named or frozenset(
-            letter for letter, known in self.texts if flat and _IN_BRACKETS.sub("", known) == flat
+            letter
+            for letter, known in self.texts
+            if flat and flat in (_IN_BRACKETS.sub("", known), *_BRACKETED_NAME.findall(known))
         )
 
     def named_by(self, text: str) -> frozenset[str]:
@@ -112,9 +116,7 @@ class Options(msgspec.Struct, frozen=True):
         theirs = [word for word in _WORD.findall(_sound(words)) if word.isascii() and len(word) > 3][-6:]
         ours = [word for one, text in self.texts if one == letter for word in _WORD.findall(_sound(text))]
         # Words in another script cannot be compared.
-        return not theirs or any(
-            SequenceMatcher(None, own, their).ratio() >= _ALIKE for own in ours for their in theirs if len(own) > 3
-        )
+        return not theirs or any(_is_alike(own, their) for own in ours for their in theirs if len(own) > 3)
 
     def _listed(self, tail: str) -> frozenset[str]:
         """The options named further on in a list: "sarcoidosis, tuberculosis or lymphoma"."""
@@ -137,6 +139,12 @@ class Options(msgspec.Struct, frozen=True):
 def _ends_text(tail: str) -> bool:
     """Whether an option's text followed by this is all of what was named, not the start of something longer."""
     return not tail or tail[0] in ").,;:!]}\"'\\$|。、" or bool(SPACED_END.match(tail) or REASON.match(tail))
+
+
+def _is_alike(own: str, their: str) -> bool:
+    """Whether two words are nearly the same, or share a long stretch as parts of a compound do."""
+    match = SequenceMatcher(None, own, their)
+    return match.ratio() >= _ALIKE or match.find_longest_match().size >= _LONG_STRETCH
 
 
 @lru_cache(maxsize=1024)

@@ -10,28 +10,31 @@ def _any(*words: str) -> str:
 # Nouns that announce an answer: the letter may follow them at once ("Answer B").
 ANSWER_NOUN = _any(
     "answers?", "antwort", "lösung", "réponse", "respuesta", "risposta", "resposta", "antwoord", "odpowiedź", "ответ",
-    "cevap", "yanıt", "svar(?:et)?", "答案", "答え", "正解", "解答", "回答", "정답", "답변?",
+    "cevap", "yanıt", "svar(?:et)?", "答案", "答え", "正解", "解答", "回答", "정답", "(?<!오)답변?",
     "الإجابة", "الجواب", "उत्तर", "đáp án", "jawaban", "odpověď", "απάντηση", "תשובה",
 )  # fmt: skip
 # Nouns that announce one only with a link ("the diagnosis is …", "Option: …").
 OTHER_NOUN = _any(
     "final", "choice", "option", "diagnosis", "selection", "selected", "letter",
     "response", "impression", "best (?:guess|fit)", "correct(?=:)", "prediction", "verdict", "output", "result",
-    "decision", "diagnose", "auswahl", "wahl", "diagnostic", "choix",
+    "decision", "chosen(?=:)", "pick", "guess", "label(?=:)", "bottom line", "tl;?dr", "dx", "diagnose",
+    "auswahl", "wahl", "diagnostic", "choix",
     "opción",
     "diagnóstico", "elección", "opzione", "diagnosi", "scelta", "alternativa", "opção", "escolha", "диагноз",
-    "诊断", "診断", "(?:正确|正確|最佳|最优)的?(?:选项|選項)",
+    "вариант", "tanı", "诊断", "診断名?", "结论", "答(?=[:：])", "我(?:认为|的答案)", "考えられるの", "진단",
+    "(?:正确|正確|最佳|最优)的?(?:选项|選項)",
 )  # fmt: skip
 _AFTER = _any(
     "finale?", "correct[ea]?", "corretta", "correcta", "correta", "exacte", "esatta", "certa", "giusta", "définitive",
     "definitiva", "le plus probable", "más probable", "più probabile", "mais provável", "retenue?", "letter",
     "choice",
     "option", "końcowa", "prawidłowa", "الصحيحة", "الصحيح", "النهائية", "đúng", "yang benar",
-    "(?:for|in|to) (?:this|the) (?:case|patient|question)", "here",
+    "(?:for|in|to) (?:this|the) (?:case|patient|question)", "here", "(?<=[a-z]), (?:then|therefore|thus),",
     "(?:among|of|from) the (?:given |listed |five )?(?:options|choices)", "that (?:best fits|fits best|fits)",
 )  # fmt: skip
 _LINK = _any(
-    ":", "=", "->", "→", "-", "是", "为", "為", "应为", "应是", "选", "は", "은", "는", "هي", "هو", "है", "là", "adalah",
+    ":", "=", "->", "-", "就?是", "应该?选", "为", "為", "应为", "应是", "选", "は", "은", "는",
+    "هي", "هو", "है", "là", "adalah",
     r"(?:is|was|would be|should be|must be|has to be|ist|wäre|lautet|est|serait|es|sería|è|e'|sarebbe|é|seria|är|er)"
     r"(?![a-zà-ÿ])", "(?<=odpowiedź )to ", "(?<=końcowa )to ",
 )  # fmt: skip
@@ -46,19 +49,23 @@ CHOSEN = re.compile(
     r"(?<![a-zà-ÿ])(?:"
     r"(?:eliminating|excluding) [^.\n]{1,80} leaves|chang(?:e|ed|ing) my answer (?:from \S{1,4} )?to"
     r"|(?:i|we)(?:'d|'ll| would| will| am going to| therefore| thus| must)?\s(?:choose|select|pick|go with|opt for"
-    r"|answer|vote for)"
-    r"|i(?:'d| would)? (?:think|believe|say)(?: that)?(?: it is| it's| this is| it would be)?|going with"
+    r"|answer|vote(?: for)?|settle on|bet on|conclude:|favou?r)|let's go with|inclined to say|my money is on"
+    r"|i(?:'d|'ll| would| will)? (?:think|believe|say)(?: that)?(?: it is| it's| this is| it would be)?|going with"
     r"|leaning towards?|lean towards?|(?:this|that|which) leaves(?: only)?|left with"
     r"|(?:i'm|i am) (?:choosing|selecting|picking)|my (?:best )?(?:pick|vote|guess) is"
     r"|most (?:likely|probable):"
-    r"|ich (?:wähle|nehme|entscheide mich für)|richtig ist|korrekt ist|zutreffend ist|je (?:choisis|retiens"
+    r"|somit ist(?= [A-Z] richtig)|(?:therefore|thus|hence|so)(?= option [A-Z] is (?:chosen|selected))"
+    r"|ich würde(?= [A-Z] (?:wählen|nehmen))|ich (?:wähle|nehme|entscheide mich für)|richtig ist|korrekt ist"
+    r"|zutreffend ist|je (?:choisis|retiens"
     r"|opte pour)"
-    r"|elijo|escojo|selecciono|me quedo con|scelgo|opto per|escolho|marco|ik kies|wybieram|я выбираю|выбираю"
+    r"|elijo|escojo|selecciono|me quedo con|scelgo|opto per|escolho|marco|(?:ik kies|kies ik|chọn)|wybieram"
+    r"|я выбираю|выбираю"
     r"|(?:应该?|應該?|我)?(?:选择|選擇|选|選ぶ)(?:是|为)?)\s{0,2}:?",
     re.IGNORECASE,
 )
 CONCLUDED = re.compile(
     r"(?<![a-z])(?:therefore|thus|hence|so|in conclusion|conclusion|in summary|overall|zusammenfassend|fazit|daher"
+    r"|somit|dus"
     r"|donc|por lo tanto|quindi"
     r"|portanto|因此|所以)"
     r"[,:]?\s{0,2}(?:it is |it's |it must be |option |choice )?(?=\W{0,3}[A-Z]\W{0,3}(?:\s*$|[.!]))",
@@ -66,25 +73,31 @@ CONCLUDED = re.compile(
 )
 FAVOURED = re.compile(
     r"(?<![a-z])(?:(?:most|best|highly|more) (?:consistent|compatible|in keeping|in line) with|best explained by"
-    r"|most likely (?:represents?|due to)|diagnostic of|pathognomonic (?:of|for)|favou?rs|supports?|is that of)",
+    r"|most likely (?:represents?|due to)|(?:this|that|which) (?:corresponds to|matches|points to)|compatibile con"
+    r"|最符合|考虑为?|"
+    r"diagnostic of|pathognomonic (?:of|for)|favou?rs|supports?|is that of)",
     re.IGNORECASE,
 )
 _PRAISE = (
     r"(?:\s{1,2}\([^()\n]{0,120}\))?,?\s{1,2}(?:"
-    r"(?:is|would be|remains|seems|appears|ist|est|es|è|é)\s{1,2}"
+    r"(?:is|would be|remains|seems|appears(?: to be)?|looks|ist|est|es|è|é)\s{1,2}"
     r"(?:clearly |therefore |thus |hence |by far |also |die |la |le |a |o |the )?"
     r"(?:single )?(?:correct|right|best|better|favou?red|the leading|the diagnosis|most likely|most probable"
     r"|most consistent|most plausible|most appropriate"
-    r"|answer|my (?:final )?(?:answer|choice|pick)"
+    r"|answer|chosen|selected|supported by|my (?:final )?(?:answer|choice|pick|diagnosis)"
     r"|richtig|korrekt|wahrscheinlichste|correcte|bonne|plus probable|correcta|más probable|corretta"
     r"|più probabile|correta|mais provável)"
-    r"|best (?:fits|explains|matches|accounts)|fits best|(?:fits|explains|matches) [^.\n]{0,40}\bbest\b)"
+    r"|explains (?:all|everything)(?! but| except)|best (?:fits|explains|matches|accounts)|fits best|(?:fits|explains"
+    r"|matches) [^.\n]{0,40}\bbest\b)"
+    r"(?!-\w|\s(?:seen|visible|visuali|appreciated|shown|depicted|assessed|evaluated|about|known|to another))"
     # What holds under a condition only is not said of this patient.
     r"(?![^.!?\n]{0,20}(?<![a-z])(?:if|unless|provided|wenn|falls)(?![a-z]))"
 )
 _PRAISE_AFTER_LETTER = (
-    rf"(?:{_PRAISE}|\s?(?:选项|選項)?(?:是)?(?:最)?(?:正确|正確|恰当|合适|对(?![于照比称]))|\s?(?:が|は)\s?(?:最も(?:適切|可能性が高)|正しい|正解(?!で))"
-    r"|\s?(?:이|가|은|는)\s?(?:가장 적절|가장 가능성|맞|정답(?!이 아|은 아)))"
+    rf"(?:{_PRAISE}|\s?(?:选项|選項)?(?:是)?(?:最)?(?:正确|正確|恰当|合适|符合|对(?![于照比称]))|\s?(?:が|は)\s?(?:最も(?:適切|可能性が高)|正しい"
+    rf"|正解(?!で))"
+    r"|\s?(?:を選[びぶ択]|と診断)(?!でき|しな|せ)|번?\s?를 선택"
+    r"|번?\s?(?:이|가|은|는)\s?(?:가장 적절|가장 가능성|맞|정답(?!이 아|은 아)))"
 )
 # "(C) is correct", "Option B fits best": the letter stands before the words. Only a letter on its own starts a match.
 PRAISED = re.compile(rf"(?<![A-Za-z0-9])([A-Za-z])[\"')\].]{{0,2}}{_PRAISE_AFTER_LETTER}", re.IGNORECASE)
@@ -104,13 +117,14 @@ DISOWNED = re.compile(
     r"(?<![a-zà-ÿ])(?:not|never|if|whether|unless|might|could|may|cannot|initial(?:ly)?|first\s*$|at first"
     r"|first thought|tempting"
     r"|some|someone|many|readers|people|common|popular|wrong|incorrect|differential|previous"
-    r"|doubt(?:s|ful)?|provisional(?:ly)?|preliminary|draft|tentative(?:ly)?"
     r"|doubt(?:s|ful)?|disagree|provisional(?:ly)?|preliminary|draft|tentative(?:ly)?|rejected|excluded|eliminated"
     r"|discarded"
     r"|possible|remaining|distractor|original|referral|referring|dangerous|no(?! doubt)|nothing|none|hardly"
     r"|without|neither|nor|would(?: be)?\s*$"
-    r"|would have|least|second|next|alternative|another|other|nicht|kein|wenn|falls|ob|pas|nunca|não|non|nie|если)"
-    r"(?![a-zà-ÿ])|n't|如果|若|不|未必|难|難|排除|并非|もし|ではな|bezweif",
+    r"|would have|least|second|next|alternative|another|other|nicht|kein\w{0,2}|könnten?|möglich\w{0,2}"
+    r"|ausgeschlossen|verdacht|falsche?|mauvaise|verkeerd|yanlış|sai|rule[ds]? out|wenn|falls|ob|pas|nunca|não|non"
+    r"|nie|если)"
+    r"(?![a-zà-ÿ])|n't|既往|需|疑|गलत|неправильн|неверн|错误|錯誤|干扰|如果|若|不|未必|难|難|排除|并非|もし|ではな|bezweif",
     re.IGNORECASE,
 )
 # In a claim's own clause: somebody else who says it.
@@ -153,7 +167,9 @@ NOT_THIS_BUT = (
 # After a claim: words that take it back.
 DENIED = re.compile(
     r"\s?(?![^。.,，、\n]{0,8}不[选選是]\s?[A-Z])[^。.,，、:：\n]{0,10}?"
-    r"(?:ない|ません|とは限|不|错|錯|誤|有误|否|并非|排除|除外|間違|にくい|可能性小|可能性低|아니|아닙|틀|낮|제외|नहीं|değil)"
+    r"(?:ない|ません|でしょうか|とは限|不|错|錯|誤|有误|否|并非|可能(?!性)|않|오답|とは限|排除|除外|間違|にくい|可能性小|可能性低|아니|아닙|틀|낮|제외|नहीं|değil)"
+    r"|[\s.:;,)\]\"'(-]{0,4}(?:none|neither|nothing|unknown)(?![a-z])|\.{2,3}\s?[A-Z](?![a-z])"
+    r"|,?\s?\(?(?:treated|in remission|resected)(?![a-z])|\s?[-:]\s(?:no|not|against)(?![a-z])"
     r"|,?\s(?:only )?(?:if|unless|provided|assuming|depending|wenn|falls)(?![a-z])"
     r"|[\s.:;,)\]\"'(-]{0,4}(?:unlikely|less likely|not likely|improbable|excluded|ruled out|rejected|wrong|incorrect"
     r"|unwahrscheinlich|ausgeschlossen|falsch|exclue?|excluida|esclusa|excluída)(?![a-zà-ÿ])"

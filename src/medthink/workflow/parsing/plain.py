@@ -13,7 +13,7 @@ _PLAIN = str.maketrans({
     **dict.fromkeys("】〕", "]"),
     **dict.fromkeys("✅✔☑", "✓"),
     **dict.fromkeys("❌✘✖❎", "✗"),
-    **dict.fromkeys("→⇒➡➔⟶", ">"),
+    **dict.fromkeys("→⇒➡➔⟶", "->"),
 })  # fmt: skip
 _STRUCK = re.compile(r"~~[^~\n]{0,300}~~|<(?:s|del|strike)>[^<]{0,300}</(?:s|del|strike)>", re.IGNORECASE)
 # What GLM puts around its answer is a box like LaTeX's; the other marks of this form end turns and messages.

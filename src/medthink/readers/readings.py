@@ -19,7 +19,9 @@ from medthink.judge.units import UnitKey, UnitSet
 from medthink.readers.assignment import PLANTED, CodeEntry, ReadingKey
 from medthink.readers.lists import COLUMNS, LAYOUT
 
-UnusedKind = Literal["unmatched", "duplicate", "contradictory", "invalid", "unlabelled", "other_run", "unread"]
+UnusedKind = Literal[
+    "unmatched", "duplicate", "contradictory", "invalid", "unlabelled", "other_run", "unread", "missing"
+]  # fmt: skip
 
 AGAIN = " (again)"
 _CASE = re.compile(r"(?:case\s+number\s+)?0*(\d{1,18})", re.IGNORECASE)
@@ -138,6 +140,45 @@ class ReadingsImporter:
         for row in rows:
             self._take_unit(row, path)
 
+    def _refuse_mixed_rows(self, rows: Sequence[TableRow], path: Path) -> None:
+        """Raise DataError if rows have the text of another unit, or are filled in under another reader's name."""
+        moved, borrowed = [], []
+        for row in rows:
+            code = self._codes.get(row.cells.get("unit", "").strip())
+            known = self._known.get(code.unit if code else row.cells.get("unit", "").strip())
+            text = _fold(row.cells.get("text", ""))
+            if known is not None and text and text != _fold(known.text):
+                moved.append(row.number)
+            if code is not None and _named_reader(row) not in ("", code.reader):
+                borrowed.append((row.number, code.reader, _named_reader(row)))
+        if moved:
+            raise DataError(
+                f"{len(moved)} rows have the text of another unit than their code names: {_first_lines(moved)}",
+                file=path,
+                row=moved[0],
+                field="text",
+                remedy="was one column sorted by itself? Sort whole rows; empty the text cells of rows that are right",
+            )
+        if borrowed:
+            line, owner, name = borrowed[0]
+            raise DataError(
+                f"{len(borrowed)} rows of {owner}'s list are filled in under the name {name}",
+                file=path,
+                row=line,
+                field="reader",
+                remedy="a list has codes of its own: only the reader it was written for can fill it in",
+            )
+
+    def _tell_missing(self, rows: Sequence[TableRow], path: Path) -> None:
+        """Report how many rows of each reader's list of this run are not in the table."""
+        there = {row.cells.get("unit", "").strip() for row in rows}
+        owners = {self._codes[code].reader for code in there & self._codes.keys()}
+        for reader in sorted(owners):
+            due = [code for code, one in self._codes.items() if one.reader == reader and one.unit in self._known]
+            if missing := len(set(due) - there):
+                detail = f"{missing} of {len(due)} rows of {reader}'s list are not in the file"
+                self._problems.append(UnusedRow(kind="missing", file=str(path), row=1, detail=detail))
+
     def take(self, path: Path) -> None:
         """Read a table of either form."""
         table = read_table(path, LAYOUT)
@@ -145,7 +186,9 @@ class ReadingsImporter:
         self._matched = 0
         if "unit" in columns:
             self._tell_columns(table, path, _is_own)
+            self._refuse_mixed_rows(table.rows, path)
             self.take_rows(table.rows, path)
+            self._tell_missing(table.rows, path)
         elif any(_STEP.fullmatch(name) for name in columns):
             self._tell_columns(table, path, _is_published)
             for row in table.rows:
@@ -185,8 +228,8 @@ class ReadingsImporter:
 
     def _take_unit(self, row: TableRow, path: Path) -> None:
         unit = row.cells.get("unit", "").strip()
-        reader = _reader(row, path)
         code = self._codes.get(unit)
+        reader = _named_reader(row) or (code.reader if code else path.stem)
         if code is not None and code.run == PLANTED:
             # The rows around a planted check only serve to surround it.
             if code.planted is not None:
@@ -290,8 +333,17 @@ def _is_published(column: str) -> object:
 
 def _reader(row: TableRow, path: Path) -> str:
     """The reader's name, from the row or else from the file's name."""
-    named: Iterable[str] = (row.cells.get(name, "").strip() for name in _READERS)
-    return next((name for name in named if name), path.stem)
+    return _named_reader(row) or path.stem
+
+
+def _named_reader(row: TableRow) -> str:
+    named = (row.cells.get(name, "").strip() for name in _READERS)
+    return next((name for name in named if name), "")
+
+
+def _first_lines(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[:5]))
+    return f"line{'s' if len(numbers) > 1 else ''} {shown}{' …' if len(numbers) > 5 else ''}"
 
 
 def _fold(text: str) -> str:

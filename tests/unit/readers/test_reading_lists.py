@@ -19,7 +19,7 @@ from medthink.judge.rubric import load_rubric
 from medthink.judge.session import JudgeSpec, judge_run
 from medthink.judge.units import read_units
 from medthink.readers.agreement import measure_agreement, read_agreement, write_agreement
-from medthink.readers.assignment import ReadingPlan, assign_lists, sheets_of_run
+from medthink.readers.assignment import PLANTED, ReadingPlan, assign_lists, sheets_of_run
 from medthink.readers.lists import COLUMNS, key_path, read_key, write_lists
 from medthink.readers.readings import import_tables, parse_case, readable_items
 from medthink.runs.manifest import RunSpec
@@ -604,6 +604,54 @@ def test_lists_come_back_and_readers_and_judges_are_compared(form, tmp_path):
     write_agreement(run, result)
     assert read_agreement(run) == result
     assert read_key(key_path(folder)) == key
+
+
+@pytest.fixture
+def filled(tmp_path):
+    """A run, and the filled-in lists of two readers with their key."""
+    run = make_run(tmp_path, cases=4, rationales=[TEXT] * 4)
+    judge_run(JudgeSpec(run=run, judges=("baseline/rules",)))
+    folder = tmp_path / "reading"
+    key = write_lists(folder, sheets_of_run(run), ReadingPlan(readers=("anna", "ben")))
+    for reader in ("anna", "ben"):
+        fill(folder, reader, key, "csv")
+    return run, folder, key
+
+
+def rows_of(path):
+    return [dict(row.cells) for row in read_table(path).rows]
+
+
+@pytest.mark.parametrize("has_key", [True, False])
+def test_a_table_with_one_column_sorted_by_itself_is_refused(filled, has_key, tmp_path):
+    run, folder, key = filled
+    rows = rows_of(folder / "anna.csv")
+    if not has_key:
+        rows = [{**row, "unit": key.codes[row["unit"]].unit} for row in rows if key.codes[row["unit"]].run != PLANTED]
+    codes = sorted(row["unit"] for row in rows)
+    for row, code in zip(rows, codes, strict=True):
+        row["unit"] = code
+    write_table(tmp_path / "sorted.csv", COLUMNS, rows)
+    with pytest.raises(DataError, match="rows have the text of another unit than their code names: lines") as told:
+        import_tables([tmp_path / "sorted.csv"], read_units(run), key if has_key else None)
+    assert "sorted by itself" in told.value.remedy
+
+
+def test_a_list_filled_in_under_another_reader_s_name_is_refused(filled, tmp_path):
+    run, folder, key = filled
+    rows = [row | {"reader": "ben"} for row in rows_of(folder / "anna.csv")]
+    write_table(tmp_path / "ben.csv", COLUMNS, rows)
+    with pytest.raises(DataError, match="rows of anna's list are filled in under the name ben"):
+        import_tables([folder / "anna.csv", tmp_path / "ben.csv"], read_units(run), key)
+
+
+def test_rows_of_a_list_that_are_not_in_the_file_are_counted(filled, tmp_path):
+    run, folder, key = filled
+    rows = rows_of(folder / "anna.csv")
+    write_table(tmp_path / "anna.csv", COLUMNS, rows[:5])
+    (problem,) = import_tables([tmp_path / "anna.csv"], read_units(run), key).problems
+    due = sum(one.reader == "anna" and one.run != PLANTED for one in key.codes.values())
+    assert problem.kind == "missing" and problem.detail.endswith(f" of {due} rows of anna's list are not in the file")
 
 
 def test_a_majority_is_of_two_readers_or_more_and_types_are_compared_where_both_are_known(run, tmp_path):

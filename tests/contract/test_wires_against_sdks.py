@@ -7,12 +7,18 @@ import inspect
 import json
 import re
 from pathlib import Path
+from typing import get_args, get_type_hints
 
+import msgspec
 import pydantic
 import pytest
+from anthropic.types import OutputConfigParam
+from google.genai import types
+from openai.types.shared import ReasoningEffort
 
-from medthink.models import ImagePart, Request, Schema, TextPart
+from medthink.models import Effort, ImagePart, Request, Schema, TextPart
 from medthink.models.catalog import open_model, resolve_target
+from medthink.models.wires import anthropic, gemini, openai_chat, openai_responses
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the SDKs' own warnings are theirs
 
@@ -52,7 +58,7 @@ def openai_responses_call(url, model, asked):
     client = openai.OpenAI(api_key="sk-test", base_url=url + "/v1", max_retries=0)
     extra = {"temperature": asked.temperature} if asked.temperature is not None else {}
     if asked.effort:
-        extra["reasoning"] = {"effort": asked.effort}
+        extra["reasoning"] = {"effort": asked.effort} | ({"summary": "auto"} if asked.effort != "none" else {})
     if asked.schema:
         extra["text"] = {"format": {"type": "json_schema", "name": "reading", "schema": DEFINITION, "strict": True}}
     content = [
@@ -280,3 +286,22 @@ def test_the_words_we_read_are_words_the_official_types_have(spec, shape):
         words -= {"reasoning_content", "reasoning"}  # local servers' own
     assert len(words) >= 12
     assert not {word for word in words if f'"{word}"' not in schema}
+
+
+def test_every_level_of_effort_that_a_provider_has_can_be_asked_for():
+    """A level that the next release of an SDK brings fails here instead of at a user's."""
+    openai_levels = set(get_args(get_args(ReasoningEffort)[0]))
+    claude_levels = set(get_args(get_args(get_type_hints(OutputConfigParam)["effort"])[0]))
+    gemini_levels = {level.value.lower() for level in types.ThinkingLevel} - {"thinking_level_unspecified"}
+    assert set(get_args(Effort)) == openai_levels | claude_levels | gemini_levels
+    asked = Request(parts=(TextPart("?"),), max_tokens=70_000)
+    for wire, model, levels in (
+        (openai_responses, "gpt-6-sol", openai_levels),
+        (openai_chat, "gpt-6-sol", openai_levels),
+        (anthropic, "claude-opus-5-5", claude_levels),
+        (anthropic, "claude-opus-4-5", claude_levels),
+        (gemini, "gemini-3-pro", gemini_levels),
+    ):
+        for level in levels:
+            body = b"".join(wire.encode(msgspec.structs.replace(asked, effort=level), model).chunks)
+            assert level in body.decode().lower() or b"budget_tokens" in body

@@ -13,7 +13,7 @@ import pybase64
 from medthink.core.digest import digest_bytes, digest_value
 from medthink.core.errors import OutsideError
 
-Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 MediaType = Literal["image/jpeg", "image/png", "image/gif", "image/webp"]
 Stop = Literal["end", "truncated", "refused", "filtered"]
 

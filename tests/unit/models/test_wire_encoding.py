@@ -61,6 +61,9 @@ REFUSED = [
     (openai_responses, "gpt-5-mini", {"temperature": 0.0, "effort": "low"}, "--temperature"),
     (openai_responses, "o3", {"temperature": 1.0}, "--temperature"),
     (openai_chat, "o4-mini", {"temperature": 1.0}, "--temperature"),
+    (openai_responses, "gpt-6-sol", {"temperature": 1.0}, "--temperature"),
+    (openai_responses, "a-family-of-next-year", {"temperature": 1.0}, "--temperature"),
+    (openai_responses, "gpt-4.1", {"temperature": 1.0, "effort": "low"}, "--temperature"),
     (anthropic, "claude-opus-4-6", {"temperature": 0.0}, "--temperature"),
     (anthropic, "claude-opus-4-6", {"seed": 0}, "--model-seed"),
     (anthropic, "claude-opus-4-6", {"max_tokens": None}, "--max-tokens"),
@@ -83,8 +86,10 @@ def test_what_a_model_does_not_take_is_refused_before_sending(wire, model, field
 
 
 EFFORTS = [
-    (openai_responses, "gpt-5.2", "xhigh", {"reasoning": {"effort": "xhigh"}}),
+    (openai_responses, "gpt-5.2", "xhigh", {"reasoning": {"effort": "xhigh", "summary": "auto"}}),
     (openai_chat, "gpt-5.2", "minimal", {"reasoning_effort": "minimal"}),
+    (openai_responses, "gpt-6-sol", "max", {"reasoning": {"effort": "max", "summary": "auto"}}),
+    (openai_responses, "gpt-5.2", "none", {"reasoning": {"effort": "none"}}),
     (server_chat, "m", "none", {"reasoning_effort": "none"}),
     (anthropic, "claude-opus-4-6", "none", {"thinking": {"type": "disabled"}}),
     (

@@ -28,7 +28,7 @@ _STOPS: dict[str, Stop] = {
     "refusal": "refused",
 }
 # Models before 4.6 have no adaptive thinking; effort becomes a budget of thinking tokens.
-_BUDGETS = {"low": 2_048, "medium": 8_192, "high": 16_384, "xhigh": 32_768}
+_BUDGETS = {"low": 2_048, "medium": 8_192, "high": 16_384, "xhigh": 32_768, "max": 63_999}
 _FIRST_ADAPTIVE = (4, 6)
 
 

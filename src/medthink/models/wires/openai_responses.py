@@ -25,8 +25,8 @@ MODELS_PATH = "/models"
 HEADERS: dict[str, str] = {}
 
 _STOPS: dict[str, Stop] = {"max_output_tokens": "truncated", "content_filter": "filtered"}
-# Families that reason and accept no temperature unless reasoning is switched off.
-_REASONING = re.compile(r"o\d|gpt-5(?!.*chat)")
+# The families that do not reason. Any other, also one that is not known here, reasons unless that is switched off.
+_PLAIN = re.compile(r"(ft:)?(gpt-[34]|chatgpt-4)|gpt-5.*chat")
 
 
 class _Item(msgspec.Struct):
@@ -60,7 +60,7 @@ def encode(request: Request, model: str) -> Encoded:
             "instructions": request.system or None,
             "max_output_tokens": request.max_tokens,
             "temperature": request.temperature,
-            "reasoning": {"effort": request.effort} if request.effort else None,
+            "reasoning": _encode_effort(request),
             "text": _encode_format(request),
             "input": [{"role": "user", "content": [_encode_part(part) for part in request.parts]}],
         }
@@ -97,12 +97,20 @@ def sign(key: str) -> dict[str, str]:
 
 def refuse_temperature(request: Request, model: str) -> None:
     """Refuse a temperature where OpenAI is known not to accept one."""
-    if request.temperature is not None and request.effort != "none" and _REASONING.match(model):
+    is_reasoning = request.effort != "none" and (request.effort is not None or not _PLAIN.match(model))
+    if request.temperature is not None and is_reasoning:
         raise ModelError(
             "unsupported",
             f"{model} does not accept a temperature when reasoning is on",
             remedy="leave out --temperature; newer models accept it with --effort none",
         )
+
+
+def _encode_effort(request: Request) -> dict[str, Any] | None:
+    """The effort, and a summary of the reasoning, which is not shown otherwise."""
+    if request.effort is None:
+        return None
+    return {"effort": request.effort} | ({} if request.effort == "none" else {"summary": "auto"})
 
 
 def _encode_part(part: TextPart | ImagePart) -> dict[str, Any]:

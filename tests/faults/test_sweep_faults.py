@@ -124,3 +124,16 @@ def test_cases_that_failed_leave_with_a_code_of_their_own(tmp_path, start_server
     assert (code, "1 of 3 predictions failed" in err) == (4, True)
     assert re.search(r"one +3 of 3 +2 ok, 1 failed", out)
     assert finish(medthink("sweep", plan))[0] == 0
+
+
+def test_a_sweep_with_a_model_that_has_no_price_tells_the_known_part_and_the_model(tmp_path, start_server):
+    write_benchmark(tmp_path / "bench", cases=2, images=1)
+    (tmp_path / "prices.toml").write_text(
+        'date = "2026-11-01"\n[models]\n"server/m1b" = { input = 100.0, output = 100.0 }\n'
+    )
+    plan = write_plan(tmp_path, start_server().url, sizes=(1, 7), prices="prices.toml")
+    code, out, err = finish(medthink("sweep", plan, env={"COLUMNS": "400"}))
+    assert code == 0, err
+    known = json.loads((tmp_path / "sweep" / "sweep.json").read_text())
+    assert known["paid_usd"] is None and known["known_usd"] > 0 and known["unpriced"] == ["server/m7b"]
+    assert re.search(r"cost: \$[\d.]+, without what server/m7b cost: no price is known", out)

@@ -205,6 +205,7 @@ SENDING = {
     "max_usd": max_usd_flag,
     "max_calls": max_calls_flag,
     "prices": Flag("--prices", type=PATH, metavar="FILE", help="Your own prices (TOML)."),
+    "price": Flag("--price", metavar="IN/OUT", help="The model's price: US dollars for a million tokens, e.g. 5/30."),
 }  # fmt: skip
 """The flags of `CallTerms` and of the transport, by the name of their value."""
 
@@ -235,7 +236,7 @@ def read_terms(flags: dict[str, Any]) -> dict[str, Any]:
     if not flags["batch"] and not flags["wait"]:
         raise UsageError("--no-wait only applies to batches", remedy="add --batch, or leave out --no-wait")
     names = ("base_urls", "prices", "max_usd", "max_calls", "preflight", "batch", "wait", "cancel_batches")
-    return {name: flags.pop(name) for name in (*names, "forget_batches")}
+    return {name: flags.pop(name) for name in (*names, "price", "forget_batches")}
 
 
 def condition_flag(name: str) -> Flag:

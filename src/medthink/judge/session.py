@@ -306,6 +306,7 @@ class JudgeOptions(TypedDict, total=False):
     benchmark: Path | None
     base_urls: tuple[str, ...]
     prices: Path | None
+    price: str | None
     max_usd: float | None
     max_calls: int | None
     preflight: bool

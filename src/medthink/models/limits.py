@@ -82,11 +82,17 @@ class ConcurrencyLimit:
 class WindowCharge:
     """Something spent in a window, at a time; the amount may be corrected later."""
 
-    __slots__ = ("amount", "at")
+    __slots__ = ("_window", "amount", "at")
 
-    def __init__(self, at: float, amount: float) -> None:
+    def __init__(self, window: "RateWindow", at: float, amount: float) -> None:
+        self._window = window
         self.at = at
         self.amount = amount
+
+    def correct(self, amount: float) -> None:
+        """What it really was; where that leaves room, whoever waits for it is woken."""
+        self.amount = amount
+        self._window.look_again()
 
 
 class RateWindow:
@@ -104,15 +110,30 @@ class RateWindow:
         self._sleep = sleep
         self._entries: deque[WindowCharge] = deque()
         self._turn = asyncio.Lock()
+        self._changed = asyncio.Event()
 
     async def spend(self, amount: float) -> WindowCharge:
         """Wait until the amount fits; one larger than the limit is sent when the window is empty."""
         async with self._turn:
             while (wait_s := self._wait_s(min(amount, self._per_minute))) > 0:
-                await self._sleep(wait_s)
-            entry = WindowCharge(self._clock(), amount)
+                await self._rest(wait_s)
+            entry = WindowCharge(self, self._clock(), amount)
             self._entries.append(entry)
             return entry
+
+    def look_again(self) -> None:
+        """A charge was corrected: there may be room."""
+        self._changed.set()
+
+    async def _rest(self, wait_s: float) -> None:
+        """Wait so long, or until a charge is corrected."""
+        self._changed.clear()
+        waits = [asyncio.ensure_future(self._sleep(wait_s)), asyncio.ensure_future(self._changed.wait())]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waits:
+                one.cancel()
 
     def _wait_s(self, amount: float) -> float:
         now = self._clock()

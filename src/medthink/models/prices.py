@@ -1,15 +1,16 @@
 """Prices of calls, from a dated list the user can override; a model without a price costs None, never 0."""
 
 import math
+import os
 import re
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
-from medthink.core.errors import DataError
+from medthink.core.errors import DataError, UsageError
 from medthink.core.files import open_for_reading
 from medthink.models.request import ImagePart, Request, TextPart, Usage
 
@@ -20,6 +21,7 @@ _STANDARD_TIERS = ("", "standard", "default", "auto", "batch", "unspecified")
 _TIER_FACTORS = {"flex": 1.0, "priority": 2.0, "fast": 2.0}
 # `-2026-01-31` or `-20260131`: a dated snapshot costs what its model costs.
 _SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})$")
+PRICE_FORM = "IN/OUT in US dollars for a million tokens, such as --price 5/30"
 # Providers that reach the same models by another wire.
 _ALIASES = {"openai-chat": "openai"}
 
@@ -135,13 +137,37 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def load_prices(override: Path | None = None) -> Prices:
-    """The package's list, with the models of the user's file added or replaced."""
-    ours = _parse(resources.files("medthink.models").joinpath("prices.toml").read_bytes(), "prices.toml")
-    if override is None:
-        return ours
-    with open_for_reading(override) as stream:
-        theirs = _parse(stream.read(), override)
-    return Prices(date=theirs.date, models=ours.models | theirs.models, note=theirs.note or ours.note)
+    """The package's list, with the models of the user's own list added or replaced, and then those of a file."""
+    found = _parse(resources.files("medthink.models").joinpath("prices.toml").read_bytes(), "prices.toml")
+    own = user_prices()
+    for file in (own if own.is_file() else None, override):
+        if file is not None:
+            with open_for_reading(file) as stream:
+                more = _parse(stream.read(), file)
+            found = Prices(date=more.date, models=found.models | more.models, note=more.note or found.note)
+    return found
+
+
+def user_prices() -> Path:
+    """Where a user's own list is: it refreshes the package's without a release."""
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "medthink" / "prices.toml"
+
+
+PriceSource: TypeAlias = Path | Price | None
+"""A file of prices, the price itself, or neither."""
+
+
+def find_price(spec: str, source: PriceSource = None) -> Price | None:
+    """The price of a model."""
+    return source if isinstance(source, Price) else load_prices(source).find(spec)
+
+
+def parse_price(text: str) -> Price:
+    """`5/30`: US dollars for a million tokens in and out."""
+    numbers = re.fullmatch(r"(\d+(?:\.\d+)?)/(\d+(?:\.\d+)?)", text.strip())
+    if numbers is None:
+        raise UsageError(f"{text!r} is not a price", remedy=f"write {PRICE_FORM}")
+    return Price(input=float(numbers[1]), output=float(numbers[2]))
 
 
 def _parse(data: bytes, file: object) -> Prices:

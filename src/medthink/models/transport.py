@@ -153,7 +153,7 @@ class HttpModel:
                 raise
             self.gate.speed_up()
             if spent is not None and reply.usage is not None:
-                spent.amount = reply.usage.input + reply.usage.output
+                spent.correct(reply.usage.input + reply.usage.output)
             return reply
         except ModelError as error:
             if error.kind == "rate_limit":

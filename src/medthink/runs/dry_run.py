@@ -150,7 +150,7 @@ async def _estimate(spec: RunSpec, transport: "Transport | None", sweep: SweepDr
         benchmark=benchmark,
         base_urls=spec.base_urls,
         transport=transport,
-        prices=spec.prices,
+        prices=spec.price_source,
         needs_key=False,
         is_batch=spec.batch,
     )

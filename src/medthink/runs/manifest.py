@@ -13,6 +13,7 @@ from medthink.core.digest import digest_value
 from medthink.core.errors import DataError, LedgerError, MedThinkError, UsageError
 from medthink.core.jsonio import read_stored, write_json
 from medthink.models.catalog import check_base_url
+from medthink.models.prices import PriceSource, parse_price
 from medthink.runs.selection import DEFAULT_SPLIT, Selection
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import resolve_condition
@@ -237,6 +238,7 @@ class CallTerms(msgspec.Struct, frozen=True, kw_only=True):
 
     base_urls: tuple[str, ...] = ()
     prices: Path | None = None
+    price: str | None = None
     max_usd: float | None = None
     max_calls: int | None = None
     preflight: bool = True
@@ -249,6 +251,13 @@ class CallTerms(msgspec.Struct, frozen=True, kw_only=True):
         # Before anything is written: the addresses stand in plans, manifests and ledgers.
         for url in self.base_urls:
             check_base_url(url)
+        if self.price is not None:
+            parse_price(self.price)
+
+    @property
+    def price_source(self) -> PriceSource:
+        """Where the price of a model is found: the one given counts, whatever the model."""
+        return self.prices if self.price is None else parse_price(self.price)
 
 
 class RunSpec(CallTerms, frozen=True, kw_only=True):

@@ -148,6 +148,7 @@ class SessionLimits(TypedDict, total=False):
     max_usd: float | None
     max_calls: int | None
     prices: Path | None
+    price: str | None
     preflight: bool
     rehash: bool
 
@@ -264,7 +265,7 @@ class _Worker:
             benchmark=self._benchmark,
             base_urls=spec.base_urls,
             transport=self._transport,
-            prices=spec.prices,
+            prices=spec.price_source,
             is_batch=spec.batch,
         )
         try:

@@ -59,7 +59,8 @@ class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
 class SweepManifest(msgspec.Struct, frozen=True, kw_only=True):
     """`sweep.json`: the runs of a sweep, the limits they share, and what was made and paid for so far.
 
-    `is_least_paid` says that nobody counted the tokens of some attempts in `paid_usd`.
+    `is_least_paid` says that nobody counted the tokens of some attempts in `paid_usd`, which is
+    None where a model has no price: `unpriced` names those models, and `known_usd` is what the others cost.
     """
 
     format: int = 1
@@ -72,6 +73,8 @@ class SweepManifest(msgspec.Struct, frozen=True, kw_only=True):
     calls_made: int = 0
     paid_usd: float | None = 0.0
     is_least_paid: bool = False
+    known_usd: float = 0.0
+    unpriced: tuple[str, ...] = ()
     runs: tuple[PlannedRun, ...]
 
 
@@ -266,25 +269,35 @@ def refresh_totals(spec: SweepSpec, manifest: SweepManifest) -> SweepManifest:
         calls_made=paid.calls,
         paid_usd=paid.spent.cost_usd,
         is_least_paid=paid.spent.uncounted > 0,
+        known_usd=paid.known_usd,
+        unpriced=tuple(dict.fromkeys(run.spec.model for run in spec.runs if run.folder in paid.unpriced)),
         ended_at=now_utc(),
     )
 
 
 class PaidTotals(NamedTuple):
-    """How many calls were made, including repeats, and what they cost."""
+    """How many calls were made, including repeats, and what they cost: `known_usd` without runs that have no price."""
 
     calls: int
     spent: Spent
+    known_usd: float
+    unpriced: frozenset[Path]
 
 
 def total_paid(folders: Sequence[Path]) -> PaidTotals:
     """The calls made and paid for in all these runs, each counted once; no process works on them."""
-    paid = PaidTotals(0, Spent(0.0))
+    calls, spent = 0, {}
     for folder in folders:
         if (folder / LEDGER).is_file():
             with closing(LedgerQueries.open(folder)) as records:
-                paid = PaidTotals(paid.calls + records.calls_paid(), paid.spent + records.totals().own)
-    return paid
+                calls += records.calls_paid()
+                spent[folder] = records.totals().own
+    return PaidTotals(
+        calls,
+        sum(spent.values(), Spent(0.0)),
+        sum(one.cost_usd or 0.0 for one in spent.values()),
+        frozenset(folder for folder, one in spent.items() if one.cost_usd is None),
+    )
 
 
 class _SweepWorker:

@@ -53,11 +53,27 @@ def test_waiting_is_no_longer_than_needed():
     async def scenario():
         entry = await window.spend(8)
         clock.now += 10
-        entry.amount = 4  # it turned out cheaper
+        entry.correct(4)  # it turned out cheaper
         await window.spend(6)
         assert clock.now == 1010.0
         await window.spend(1)
         assert clock.now == 1060.0
+
+    asyncio.run(scenario())
+
+
+def test_who_waits_is_woken_when_a_charge_falls():
+    """Forty calls estimated at ten times their size need no more than one window."""
+
+    async def scenario():
+        window = RateWindow(100)
+
+        async def call():
+            entry = await window.spend(20)
+            await asyncio.sleep(0.001)
+            entry.correct(2)
+
+        await asyncio.wait_for(asyncio.gather(*(call() for _ in range(40))), 30)
 
     asyncio.run(scenario())
 

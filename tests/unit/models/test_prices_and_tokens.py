@@ -4,9 +4,18 @@ import datetime
 
 import pytest
 
-from medthink.core.errors import DataError
+from medthink.core.errors import DataError, UsageError
 from medthink.models import ImagePart, Request, TextPart, Usage
-from medthink.models.prices import estimate_image_tokens, estimate_input_tokens, estimate_text_tokens, load_prices
+from medthink.models.prices import (
+    Price,
+    estimate_image_tokens,
+    estimate_input_tokens,
+    estimate_text_tokens,
+    find_price,
+    load_prices,
+    user_prices,
+)
+from medthink.runs.manifest import CallTerms
 
 PRICES = load_prices()
 
@@ -122,3 +131,27 @@ def test_a_price_that_is_none_is_refused(tmp_path, field, odd):
     file.write_text(f'date = "2026-11-01"\n[models]\n"a/b" = {{ {listed} }}\n')
     with pytest.raises(DataError, match=rf"{field} is .*: a price is a number from 0 upwards"):
         load_prices(file)
+
+
+def test_a_price_in_one_line_counts_whatever_the_model():
+    terms = CallTerms(price="5/30")
+    assert find_price("server/new", terms.price_source) == Price(input=5.0, output=30.0)
+    for odd in ("5", "5/", "-5/30", "nan/1", "5/30/2", "cheap"):
+        with pytest.raises(UsageError, match="is not a price"):
+            CallTerms(price=odd)
+
+
+def test_a_users_own_list_is_read_without_being_named_and_a_file_counts_above_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    own = user_prices()
+    own.parent.mkdir()
+    own.write_text('date = "2027-01-01"\n[models]\n"server/a" = { input = 1.0, output = 2.0 }\n')
+    assert own == tmp_path / "medthink" / "prices.toml"
+    assert load_prices().find("server/a").output == 2.0 and load_prices().date == "2027-01-01"
+    assert load_prices().find("openai/gpt-5.2") == PRICES.find("openai/gpt-5.2")
+    file = tmp_path / "mine.toml"
+    file.write_text('date = "2027-02-01"\n[models]\n"server/a" = { input = 3.0, output = 4.0 }\n')
+    assert load_prices(file).find("server/a").output == 4.0
+    own.write_text("models = {")
+    with pytest.raises(DataError, match=r"prices\.toml"):
+        load_prices()

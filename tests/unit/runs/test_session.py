@@ -534,7 +534,7 @@ def test_run_works_from_python_inside_a_running_loop(benchmark, tmp_path):
 def test_limits_hold_from_python_too(benchmark, tmp_path):
     made = medthink.run(benchmark, model="baseline/random", out=tmp_path / "run", max_calls=5)
     assert made.manifest.progress.calls == {"done": 5} and not made.manifest.progress.is_complete
-    with pytest.raises(UsageError, match="--max-usd needs a price"):
+    with pytest.raises(UsageError, match=r"(?s)--max-usd needs a price.*--price 5/30"):
         medthink.run(benchmark, model="server/m", out=tmp_path / "dear", base_urls=("http://127.0.0.1:9",), max_usd=1.0)
 
 

@@ -212,6 +212,8 @@ def _question_model(spec: "RunSpec") -> None:
     """Suggest a similar name if a provider's model is not in the price list."""
     from medthink.models.prices import load_prices
 
+    if spec.price is not None:
+        return
     prices = load_prices(spec.prices)
     provider = spec.model.partition("/")[0]
     known = [name for name in prices.models if name.startswith(f"{provider}/")]

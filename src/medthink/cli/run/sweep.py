@@ -117,6 +117,9 @@ def _show(spec: "SweepSpec", session: "SweepSession", *, as_json: bool) -> None:
     manifest = session.manifest
     shared = f"{_count_shared(spec):,} more shared"
     paid = as_usd(manifest.paid_usd, is_least=manifest.is_least_paid)
+    if manifest.unpriced:
+        known = as_usd(manifest.known_usd, is_least=manifest.is_least_paid)
+        paid = f"{known}, without what {', '.join(manifest.unpriced)} cost: no price is known"
     print_line(f"{count_of(manifest.calls_made, 'call')} made in all sessions, {shared}; cost: {paid}")
     for one in session.runs:
         for warning in one.session.warnings if one.session is not None else ():

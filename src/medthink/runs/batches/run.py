@@ -65,7 +65,7 @@ async def collect_batches(
         model,
         base_urls=terms.base_urls,
         transport=transport,
-        prices=terms.prices,
+        prices=terms.price_source,
         needs_key=needs_key,
         is_batch=True,
     )

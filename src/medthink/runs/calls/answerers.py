@@ -12,7 +12,7 @@ from medthink.baselines.baseline import Baseline, refuse_settings
 from medthink.core.errors import MedThinkError, UsageError
 from medthink.core.plugins import load_plugin
 from medthink.models.catalog import PROVIDERS
-from medthink.models.prices import Price, estimate_input_tokens, load_prices
+from medthink.models.prices import PRICE_FORM, Price, PriceSource, estimate_input_tokens, find_price
 from medthink.models.request import Attempt, AttemptLog, Model, ModelError, Reply, Request, Usage
 from medthink.models.wires import Encoded, HttpReply
 from medthink.runs.ledger.queries import LEDGER, LedgerQueries
@@ -376,7 +376,7 @@ def refuse_unfit(
     except ModelError as error:
         raise UsageError(error.detail, remedy=error.remedy) from None
     if max_usd is not None and answerer.worst_cost_usd(example) is None:
-        raise UsageError("--max-usd needs a price, and this model's is unknown", remedy="give one with --prices")
+        raise UsageError("--max-usd needs a price, and this model's is unknown", remedy=f"give it as {PRICE_FORM}")
 
 
 def open_answerer(
@@ -385,7 +385,7 @@ def open_answerer(
     benchmark: "Benchmark",
     base_urls: tuple[str, ...] = (),
     transport: "Transport | None" = None,
-    prices: Path | None = None,
+    prices: PriceSource = None,
     needs_key: bool = True,
     is_batch: bool = False,
 ) -> Answerer[Prompt]:
@@ -409,13 +409,13 @@ def open_model_answerer(
     *,
     base_urls: tuple[str, ...] = (),
     transport: "Transport | None" = None,
-    prices: Path | None = None,
+    prices: PriceSource = None,
     needs_key: bool = True,
     is_batch: bool = False,
 ) -> ModelAnswerer | AddedAnswerer:
     """The HTTP model named by the spec, or the one another package adds under that name."""
     provider, _, name = spec.partition("/")
-    price = load_prices(prices).find(spec)
+    price = find_price(spec, prices)
     if provider == "local" and name:
         from medthink.models.local import LocalModel
 

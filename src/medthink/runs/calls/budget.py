@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from medthink.core.errors import Declined, UsageError
 from medthink.core.numbers import as_usd
-from medthink.models.prices import NOT_BILLED, Charge
+from medthink.models.prices import NOT_BILLED, PRICE_FORM, Charge
 
 # How many recent calls the estimates are based on.
 _LEARNED_FROM = 200
@@ -113,7 +113,7 @@ class Budget:
 
     def _expect(self, worst_usd: float | None) -> Reservation:
         if worst_usd is None:
-            raise UsageError("--max-usd needs a price, and this model's is unknown", remedy="give one with --prices")
+            raise UsageError("--max-usd needs a price, and this model's is unknown", remedy=f"give it as {PRICE_FORM}")
         if self.spent_usd is None:
             raise UsageError(
                 "--max-usd cannot be enforced: the cost of earlier calls of this run is unknown",

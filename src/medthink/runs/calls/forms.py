@@ -106,5 +106,5 @@ def open_form_answerer(
     if provider == "replay":
         return ReplayAnswerer(spec, Path(name), ledger)
     return open_model_answerer(
-        spec, base_urls=terms.base_urls, transport=transport, prices=terms.prices, is_batch=terms.batch
+        spec, base_urls=terms.base_urls, transport=transport, prices=terms.price_source, is_batch=terms.batch
     )

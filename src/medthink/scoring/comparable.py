@@ -21,13 +21,19 @@ def why_incomparable(a: Scores, b: Scores) -> str:
         return "the benchmark's fingerprint (text_fingerprint) differs"
     if None not in (a.origin.fingerprint, b.origin.fingerprint) and a.origin.fingerprint != b.origin.fingerprint:
         return "the benchmark's fingerprint (images) differs"
-    if not a.cases or not b.cases:
-        return "whether there are letters to compare (task or show_options) differs"
+    for one in (a, b):
+        if not one.cases:
+            return lacks_letters(one.origin.name)
     if [one.case for one in a.cases] != [one.case for one in b.cases]:
         return "the selection of cases differs"
     if not share_kind((a, b)) and a.origin.model != b.origin.model:
         return "one of them was shown expert cues, and such runs can only be compared for the same model"
     return ""
+
+
+def lacks_letters(name: str) -> str:
+    """Why a run cannot be right or wrong, in words."""
+    return f"{name} has no answers by letter (its task, or options that were hidden)"
 
 
 def comparable_kind(scores: Scores) -> str:

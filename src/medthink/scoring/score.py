@@ -189,31 +189,27 @@ def score(
     material: ScoringInput, *, usage: UsageSummary | None = None, radcliq: RadCliQOptions | None = None
 ) -> Scores:
     """All scores of these predictions that need no model."""
-    cases = score_cases(material) if material.has_letters else ()
-    return Scores(
-        package=__version__,
-        origin=_origin(material),
-        answers=score_answers(material) if material.has_letters else None,
+    letters = score_letters(material)
+    return replace(
+        letters,
         steps=_score_steps(material, radcliq),
-        slices=score_slices(material.cases, cases),
+        slices=score_slices(material.cases, letters.cases),
         usage=usage,
         notes=_notes(material, radcliq),
-        cases=cases,
-        partial=material.partial,
     )
 
 
 def score_letters(material: ScoringInput) -> Scores:
-    """Only the letters, without the texts: enough to compare runs."""
+    """Only the letters, without the texts: enough to compare runs. A run that was asked for none has no cases."""
     return Scores(
         package=__version__,
         origin=_origin(material),
-        answers=score_answers(material),
+        answers=score_answers(material) if material.has_letters else None,
         steps=(),
         slices=(),
         usage=None,
         notes=(),
-        cases=score_cases(material),
+        cases=score_cases(material) if material.has_letters else (),
         partial=material.partial,
     )
 

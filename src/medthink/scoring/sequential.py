@@ -5,8 +5,10 @@ of that order counts: answers that arrive early because they are easy must wait 
 failed is wrong, as in the score, and never skipped.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
+from typing import get_args
 
 import msgspec
 
@@ -14,6 +16,7 @@ from medthink.cases.case import Case
 from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
 from medthink.metrics.answers import GradedAnswer
+from medthink.scoring.comparable import lacks_letters
 from medthink.scoring.inputs import ScoringInput
 from medthink.scoring.score import outcomes_by_case
 from medthink.stats.confidence_sequences import MeanSequence, RateSequence, SignSequence, WatchClaim
@@ -28,9 +31,9 @@ class SequentialStatement(msgspec.Struct, frozen=True, kw_only=True):
 
     `claim`: *these* `n_cases` (the result of the finished run), or *such* cases. `seen` cases count, the unbroken
     prefix of the order; `known_after` of them were enough (None: not known yet). `low` and `high` hold at every case
-    with 95 %, over all pairs watched; both are None for a claim about *such* cases of a pair, which has only a verdict.
-    They bound a difference of two runs (`is_difference`) or an accuracy. Of a stopped run, `saved_cases` were not
-    asked; of finished ones, they would not have been needed.
+    with 95 %, over all pairs watched; both are None for the claim about such cases of a pair with one sample a case,
+    which has only a verdict. They bound a difference of two runs (`is_difference`) or an accuracy. Of a stopped run,
+    `saved_cases` were not asked; of finished ones, they would not have been needed.
     """
 
     about: str
@@ -119,7 +122,8 @@ class StopWhenKnown:
     def _open_watch(self) -> Watch:
         n = len(self._cases)
         if self._rival is not None:
-            return MeanSequence(n, alpha=ALPHA) if self._claim == "these" else SignSequence(alpha=ALPHA)
+            is_plain = self._samples == 1 and all(right in (0.0, 1.0) for right in self._rival.values())
+            return _open_pair(n, self._claim, is_plain=is_plain, alpha=ALPHA)
         if self._samples > 1:
             return MeanSequence(n, bounds=(0.0, 1.0), alpha=ALPHA)
         return RateSequence(n, claim=self._claim, alpha=ALPHA)
@@ -157,24 +161,36 @@ def compare_sequentially(materials: Sequence[ScoringInput]) -> list[SequentialSt
         shared = _prefix(order, rights[a], rights[b])
         gaps = [rights[a][case] - rights[b][case] for case in shared]
         about = f"{materials[a].name} − {materials[b].name}"
-        watches: dict[WatchClaim, MeanSequence | SignSequence] = {
-            "these": MeanSequence(len(order), alpha=ALPHA / len(pairs)),
-            "such": SignSequence(alpha=ALPHA / len(pairs)),
-        }
-        for claim, watch in watches.items():
+        is_plain = all(_sample_count(materials[k]) == 1 for k in (a, b))
+        for claim in get_args(WatchClaim):
+            watch = _open_pair(len(order), claim, is_plain=is_plain, alpha=ALPHA / len(pairs))
             known = _watch_gaps(watch, gaps)
             found.append(_statement(about, watch, len(order), claim, known, cost, _pair_verdict(watch)))
     return found
 
 
 def case_rights(material: ScoringInput) -> dict[int, float]:
-    """The share of right samples of every case that has all of them."""
-    samples = max((one.sample for one in material.predictions), default=0) + 1
+    """The share of right samples of every case that has all of them; a run without letters is refused."""
+    if not material.has_letters:
+        raise UsageError(lacks_letters(material.name), remedy="watch runs of a task that asks for letters")
+    samples = _sample_count(material)
     return {
         case: sum(one.is_right for one in listed) / samples
         for case, listed in outcomes_by_case(material).items()
         if len(listed) == samples
     }
+
+
+def _sample_count(material: ScoringInput) -> int:
+    """How many samples a case has, however they are numbered."""
+    return max(Counter(one.case for one in material.predictions).values(), default=1)
+
+
+def _open_pair(n: int, claim: WatchClaim, *, is_plain: bool, alpha: float) -> MeanSequence | SignSequence:
+    """The sequence for a difference; with several samples a case, the sign of a difference is not its size."""
+    if claim == "such" and is_plain:
+        return SignSequence(alpha=alpha)
+    return MeanSequence(n, claim=claim, alpha=alpha)
 
 
 def cost_per_case(material: ScoringInput) -> float | None:
@@ -186,7 +202,7 @@ def cost_per_case(material: ScoringInput) -> float | None:
 
 
 def _watch_one(material: ScoringInput, rights: dict[int, float], order: list[int]) -> SequentialStatement:
-    is_plain = all(right in (0.0, 1.0) for right in rights.values())
+    is_plain = _sample_count(material) == 1
     watch: Watch = RateSequence(len(order)) if is_plain else MeanSequence(len(order), bounds=(0.0, 1.0))
     for case in _prefix(order, rights):
         watch.see(rights[case]) if isinstance(watch, MeanSequence) else watch.see(rights[case] == 1)

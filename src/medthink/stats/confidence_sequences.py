@@ -62,14 +62,16 @@ class RateSequence:
 class MeanSequence:
     """An interval for the mean of values in [low, high], such as paired differences in [−1, 1], valid after every case.
 
-    *These*: bets on each candidate mean with the wealth of many stakes averaged; a candidate is out when the wealth
-    against it, on either side, reaches 2/α (Waudby-Smith and Ramdas 2024, without replacement). Candidates lie on a
-    grid; the interval extends to the next one on each side.
+    Bets on each candidate mean with the wealth of many stakes averaged; a candidate is out when the wealth against it,
+    on either side, reaches 2/α (Waudby-Smith and Ramdas 2024: *these* without replacement, *such* with). Candidates lie
+    on a grid; the interval extends to the next one on each side.
     """
 
-    def __init__(self, n: int, *, bounds: tuple[float, float] = (-1.0, 1.0), alpha: float = 0.05) -> None:
+    def __init__(
+        self, n: int, *, bounds: tuple[float, float] = (-1.0, 1.0), claim: WatchClaim = "these", alpha: float = 0.05
+    ) -> None:
         check_level(1 - alpha)
-        self._n, self._bounds, self._bar = n, bounds, log(2 / alpha)
+        self._n, self._bounds, self._claim, self._bar = n, bounds, claim, log(2 / alpha)
         self.low, self.high, self.seen = bounds[0], bounds[1], 0
         self._means: Floats = np.linspace(0, 1, _GRID)
         self._total = 0.0
@@ -89,7 +91,8 @@ class MeanSequence:
         least, most = self._bounds
         y = (value - least) / (most - least)
         # What the cases still to come would average, were the candidate true.
-        rest = (self._n * self._means - self._total) / (self._n - self.seen)
+        left = (self._n * self._means - self._total) / (self._n - self.seen)
+        rest = left if self._claim == "these" else self._means
         inside = (rest > 0) & (rest < 1)
         safe = np.where(inside, rest, 0.5)
         stakes = _FRACTIONS[:, None]
@@ -97,14 +100,21 @@ class MeanSequence:
         self._down += np.where(inside, np.log1p(stakes * ((1 - y) / (1 - safe) - 1)), 0.0)
         self.seen, self._total = self.seen + 1, self._total + y
         self._is_out |= (_log_mean(self._up) >= self._bar) | (_log_mean(self._down) >= self._bar)
-        # With the values seen, the candidate's total must still be reachable.
-        reach = self._n - self.seen + 1e-9
-        self._is_out |= (self._n * self._means < self._total - 1e-9) | (self._n * self._means > self._total + reach)
+        self._is_out |= self._is_impossible()
         self._narrow(least, most)
+
+    def _is_impossible(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """The candidates that the values seen exclude whatever comes."""
+        if self._claim == "such":
+            # A mean at a bound needs every value there.
+            above, below = self._total > 1e-9, self._total < self.seen - 1e-9
+            return ((self._means == 0) & above) | ((self._means == 1) & below)
+        reach = self._n - self.seen + 1e-9
+        return (self._n * self._means < self._total - 1e-9) | (self._n * self._means > self._total + reach)
 
     def _narrow(self, least: float, most: float) -> None:
         kept = np.flatnonzero(~self._is_out)
-        if self.seen == self._n:
+        if self.seen == self._n and self._claim == "these":
             self.low = self.high = least + (most - least) * self._total / self._n
         elif len(kept):
             first, last = max(kept[0] - 1, 0), min(kept[-1] + 1, _GRID - 1)
@@ -117,7 +127,8 @@ class SignSequence:
     """Which of two runs is better on *such* cases: a bet on the discordant cases alone.
 
     The evidence 2^(W + L) · B(1 + W, 1 + L) is a fair bettor's wealth when neither is better; it reaches 1/α with a
-    chance of at most α, however often one looks. Fractions of right answers count by their sign.
+    chance of at most α, however often one looks. Differences are −1, 0 or 1: of fractions, the signs do not tell which
+    mean is higher, and `MeanSequence` watches them.
     """
 
     def __init__(self, *, alpha: float = 0.05) -> None:
@@ -128,7 +139,9 @@ class SignSequence:
         self.verdict = 0
 
     def see(self, difference: float) -> None:
-        """Add the next case: positive if the first run is ahead."""
+        """Take in the next case: 1 where the first run alone is right."""
+        if difference not in (-1, 0, 1):
+            raise ValueError(f"a difference of {difference}: fractions are watched by MeanSequence")
         self.seen += 1
         self.won += difference > 0
         self.lost += difference < 0

@@ -154,3 +154,17 @@ def test_a_partial_copy_scores_as_the_whole_does_on_these_cases(whole, tmp_path)
     lines = (copy / "predictions.jsonl").read_bytes().splitlines(keepends=True)[:10]
     replace_predictions(copy, b"".join(lines))
     assert score_run(copy).cases == score_run(whole).cases[:10]
+
+
+def test_a_run_without_letters_is_refused_whole_or_cut_not_compared_at_0_percent(make_run, whole, capfdbinary):
+    written = make_run(
+        "written", model="baseline/retrieval", task="discussion", condition=Condition(show_options=False)
+    )
+    for cut in (0, 3):
+        path = written / "predictions.jsonl"
+        lines = path.read_text().splitlines()
+        path.write_text("".join(f"{line}\n" for line in lines[: len(lines) - cut]))
+        for flags in ((), ("--sequential",)):
+            for order in ((written, whole), (whole, written)):
+                code, out, err = run_captured(capfdbinary, "compare", *order, *flags)
+                assert (code, "written has no answers by letter" in err, out) == (2, True, ""), (cut, flags, out)

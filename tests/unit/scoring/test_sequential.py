@@ -1,13 +1,18 @@
 """A run is stopped when it is known, and says which claim is meant and what was saved."""
 
+from types import SimpleNamespace
+
 import msgspec
+import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cli.command import run_command
 from medthink.cli.results.compare import show_stopping
 from medthink.core.errors import UsageError
-from medthink.scoring.sequential import StopWhenKnown, sequential_order
+from medthink.scoring.inputs import load_run
+from medthink.scoring.sequential import StopWhenKnown, case_rights, sequential_order
 from medthink.workflow.condition import Condition
 from medthink.workflow.prediction import Prediction
 
@@ -143,3 +148,34 @@ def test_a_reading_list_of_files_says_that_their_vendors_are_not_known(bench, tm
     assert run_command(["compare", "--by-case", *map(str, files), "--data", str(bench)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "Possibly wrong keys" in shown and "Files do not say which vendor" in shown
+
+
+def test_a_run_without_letters_is_no_rival_to_watch_against(bench, make_run, tmp_path, capsys):
+    written = make_run("d", model="baseline/retrieval", task="discussion", condition=Condition(show_options=False))
+    command = ["run", str(bench), "--model", "baseline/random", "--out", str(tmp_path / "r")]
+    assert run_command([*command, "--until-known", str(written)]) == 2
+    assert "no answers by letter" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("claim", ["these", "such"])
+def test_with_several_samples_a_run_that_is_less_accurate_is_never_called_better(claim):
+    # Ahead by a little on most cases, far behind on the rest: −0.18 on average.
+    cases = {k: SimpleNamespace(id=k, reference=SimpleNamespace(answer="A")) for k in range(300)}
+    for seed in range(5):
+        draw = np.random.default_rng(seed)
+        rule = StopWhenKnown(cases, "f", samples=5, claim=claim, rival={k: 0.8 for k in cases})
+        for case in rule.arrange(cases.values()):
+            right = 5 if draw.random() < 0.62 else 0
+            for sample in range(5):
+                letter = "A" if sample < right else "B"
+                rule.see(Prediction(case=case.id, split="test", sample=sample, state="ok", prediction=letter))
+        said = rule.statement("r", None)
+        assert said.verdict == "the second is ahead"
+        assert said.low < said.high < 0 or claim == "these"
+
+
+def test_samples_numbered_from_1_count(make_run):
+    run = make_run("run", condition=Condition(samples=3))
+    material = load_run(run)
+    later = material._replace(predictions=[replace(one, sample=one.sample + 1) for one in material.predictions])
+    assert case_rights(later) == case_rights(material) != {}

@@ -106,3 +106,20 @@ def test_fractions_may_be_watched_too():
     sequence = MeanSequence(60, bounds=(0.0, 1.0))
     assert not ever_outside(sequence, values.tolist(), values.mean())
     assert sequence.low == sequence.high == pytest.approx(values.mean())
+
+
+def test_a_bet_on_signs_refuses_fractions_for_which_the_sign_is_not_the_difference():
+    with pytest.raises(ValueError, match="MeanSequence"):
+        SignSequence().see(0.2)
+
+
+def test_the_mean_of_such_differences_is_covered_at_every_look_and_follows_the_mean_not_the_signs():
+    rng = np.random.default_rng(8)
+    missed = wrong = 0
+    for _ in range(60):
+        values = np.where(rng.random(200) < 0.62, 0.2, -0.8)
+        sequence = MeanSequence(200, claim="such")
+        missed += ever_outside(sequence, values.tolist(), 0.62 * 0.2 - 0.38 * 0.8)
+        wrong += sequence.low > 0
+    assert_rare(missed, 60)
+    assert wrong == 0 and sequence.high < 0

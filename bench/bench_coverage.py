@@ -31,7 +31,7 @@ from medthink.stats import (
 )
 from medthink.stats.bootstrap import LEAST_CLUSTERS
 from medthink.stats.comparisons.gain import ratio_ends
-from medthink.stats.intervals import student_quantile
+from medthink.stats.intervals import rate_interval, student_quantile
 from medthink.stats.memorisation import labels_recalled, order_favoured, order_gained, places_recalled
 
 
@@ -176,6 +176,67 @@ def powered(rng: np.random.Generator, repeats: int) -> None:
         )
 
 
+def rare(rng: np.random.Generator, repeats: int) -> None:
+    """Readers and a judge on rates from 1 to 50 %: coverage on a grid of cases read of 300 and of judges."""
+    print("covered by readers and judge together, by readers alone")
+    for rows, spread in ((1, 6), (6, 6), (6, 1)):
+        worst = 1.0
+        for right in (0.99, 0.9, 0.75, 0.5):
+            for rate in (0.01, 0.03, 0.1, 0.3, 0.5):
+                reads = (10, 20, 50, 100, 200)
+                cells = [_rare_cell(rng, repeats, rate, read, right=right, rows=rows, spread=spread) for read in reads]
+                told = "  ".join(f"{read}: {one:.1%}, {two:.1%}" for read, (one, two) in zip(reads, cells, strict=True))
+                print(f"{rows} row(s) of cases, judge right {right:.0%}, rate {rate:.0%}: {told}", flush=True)
+                worst = min(worst, *(min(cell) for cell in cells))
+        print(f"{rows} row(s), correlation within cases {1 / (1 + spread):.2f}: the least coverage is {worst:.1%}")
+
+
+def _rare_cell(
+    rng: np.random.Generator, repeats: int, rate: float, read: int, *, right: float, rows: int, spread: float
+) -> tuple[float, float]:
+    clusters, found = np.repeat(np.arange(300), rows), []
+    for _ in range(repeats):
+        chances = rng.beta(spread * rate, spread - spread * rate, size=300)
+        truth = (rng.random(len(clusters)) < chances[clusters]).astype(float)
+        judged = np.where(rng.random(len(truth)) < right, truth, 1 - truth)
+        one = powered_rate(judged, np.where(clusters < read, truth, np.nan), clusters=clusters)
+        if isinstance(one.together, Estimate):
+            found.append([part.low <= rate <= part.high for part in (one.together, one.readers)])
+    together, alone = np.mean(found, axis=0)
+    return float(together), float(alone)
+
+
+def people(rng: np.random.Generator, repeats: int) -> None:
+    """Readers on cases: does the interval cover the rate of *these* readers on such cases, and of readers at large?"""
+    for readers, cases in ((1, 60), (2, 60), (4, 60), (4, 200), (8, 60), (12, 100)):
+        these = such = 0
+        for _ in range(repeats):
+            skills = rng.normal(0.8, 0.5, size=readers)
+            right = rng.random((readers, cases)) < chance_right(skills[:, None] + rng.normal(0, 1.2, size=cases))
+            found = rate_interval(right.ravel(), clusters=np.tile(np.arange(cases), readers))
+            these += found.low <= readers_rate(skills).mean() <= found.high
+            such += found.low <= SUCH_READERS <= found.high
+        print(
+            f"{readers} readers × {cases} cases: covers the rate of these readers {these / repeats:.1%}, "
+            f"of such readers {such / repeats:.1%}"
+        )
+
+
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
+
+
+def chance_right(logit: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-logit))
+
+
+def readers_rate(skills: np.ndarray) -> np.ndarray:
+    """The true rate of readers with these skills, over all cases."""
+    return chance_right(skills[:, None] + 1.2 * NODES) @ WEIGHTS / WEIGHTS.sum()
+
+
+SUCH_READERS = float(readers_rate(0.8 + 0.5 * NODES) @ WEIGHTS / WEIGHTS.sum())
+
+
 def memory(rng: np.random.Generator, repeats: int) -> None:
     """Models that never saw the cases, skilled and with a liking for a letter: any alarm. Then some that have."""
     for cases, known in ((180, 0.0), (180, 0.03), (180, 0.1), (720, 0.0), (720, 0.01), (720, 0.03)):
@@ -316,7 +377,7 @@ def main() -> None:
     """Run the parts that are named, or all."""
     words = sys.argv[1:]
     repeats = int(words[words.index("--repeats") + 1]) if "--repeats" in words else 500
-    every = (family, gain, normalised, sequence, powered, memory, shortcuts, raters)
+    every = (family, gain, normalised, sequence, powered, rare, people, memory, shortcuts, raters)
     parts = {part.__name__: part for part in every}
     for name, part in parts.items():
         if name in words or not set(words) & set(parts):

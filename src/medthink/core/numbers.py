@@ -55,6 +55,11 @@ def count_of(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def these_readers(number: int) -> str:
+    """`This reader`, `These 4 readers`: what an interval is about in which cases are random and readers are not."""
+    return "This reader" if number == 1 else f"These {count_of(number, 'reader')}"
+
+
 def _plain(small: float) -> str:
     """Two significant digits, never as `4e-05`."""
     return f"{float(f'{small:.1e}'):.10f}".rstrip("0")

@@ -11,11 +11,14 @@ from litestar.testing import TestClient
 from made_runs import make_run
 from medthink.board.checking import LoadedBenchmark
 from medthink.board.publish import DirectSubmission, add_to_board
+from medthink.judge.scores import clustered_rate
+from medthink.scoring.scores import rate_text
 from medthink.store.engine import Store, store_url
 from medthink.web.app.images import Renditions
 from medthink.web.app.security import loopback_hosts
 from medthink.web.board.site import board_answers
-from medthink.web.cases.answers import Reveals
+from medthink.web.cases.answers import HumanAnswer, Reveals
+from medthink.web.cases.routes import make_readers_page
 from medthink.web.serve import open_app, serve_application
 from medthink.web.serve_app import ServeApp
 from small_benchmark import make_row, write_benchmark
@@ -183,7 +186,22 @@ def test_a_form_that_is_too_large_is_refused(serving, reader):
 def test_the_readers_page_has_the_human_baseline(serving, reader):
     commit(reader, f"/cases/{code(serving, 101)}", option="B", confidence="1")
     page = reader.get("/readers").text
-    assert "People" in page and "server/<wbr>good" in page and "guessing" in page
+    assert re.search(r"This reader|These \d+ readers", page) and "other readers may be better or worse" in page
+    assert "server/<wbr>good" in page and "guessing" in page
+
+
+def test_readers_of_the_same_cases_do_not_narrow_the_interval_over_cases(serving):
+    answers = [
+        HumanAnswer(f"reader {k}", case, "A" if case % 2 else "B", 4, 10.0)
+        for k in range(20)
+        for case in range(100, 106)
+    ]
+    bench = serving.house.bench
+    page = make_readers_page(bench, "bench", answers, ())
+    ((words, count, rate),) = page.by_confidence
+    cases = rate_text(clustered_rate((one.case, one.letter == bench.answers[one.case]) for one in answers))
+    assert (page.who, words, count, rate) == ("These 20 readers", "sure", 120, cases)
+    assert page.accuracy.words in rate
 
 
 def test_the_leaderboard_ranks_and_escapes(reader):

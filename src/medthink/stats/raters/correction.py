@@ -19,7 +19,7 @@ from medthink.stats.estimate import (
     cluster_codes,
     cluster_totals,
 )
-from medthink.stats.intervals import student_p_value, student_quantile
+from medthink.stats.intervals import student_p_value, student_quantile, wilson_ends
 
 NO_INFORMATION = "the validated rows lack one of the classes, or the judge is no better than chance on them"
 
@@ -96,20 +96,25 @@ class _Part(NamedTuple):
 def powered_rate(
     judged: npt.ArrayLike, truth: npt.ArrayLike, *, clusters: npt.ArrayLike, level: float = 0.95
 ) -> PoweredRate:
-    """PPI++ (Angelopoulos, Duchi and Zrnic 2023) for a mean, with rows in cases.
+    """PPI++ (Angelopoulos, Duchi and Zrnic 2023) for a rate, with rows in cases.
 
-    `judged` has the judge's label of every row, `truth` the readers' (NaN: not read), `clusters` the row's case. θ =
-    Ȳ + λ(F̄_unread − F̄_read), λ chosen to minimise the standard error and limited to 0 … 1, so that the interval is
-    never wider than the readers' alone. The standard error treats a case's rows as one. Unbiased however unreliable the
-    judge is, **if the cases read were drawn at random**; hard cases first would bias it. In a case that was read, rows
-    without a reader's label are left out. Rival: `corrected_clustered_rate`, for a judge validated elsewhere.
+    `judged` has the judge's label of every row in [0, 1], `truth` the readers' (NaN: not read), `clusters` the row's
+    case. θ = Ȳ + λ(F̄_unread − F̄_read), λ chosen to minimise the standard error and held within 0 and 1; where the
+    interval would be wider than the readers' alone, the judge is left out. The standard error treats a case's rows as
+    one and counts two more cases on which readers and judge differ: a judge that was right on the few rows read is not
+    perfect. The interval is Wilson's at the size at which a rate would have this error, with Student's quantile, so it
+    lives in [0, 1]; θ ± t·se begins below 0 and misses too often where the rate is a few per cent. Unbiased whatever
+    the judge's faults, **if the cases read were drawn at random**; hard cases first would bias it. In a case that was
+    read, rows without a reader's label are left out. Rival: `corrected_clustered_rate`, for a judge validated
+    elsewhere.
     """
     check_level(level)
-    label, actual = as_column(judged, name="judged"), np.asarray(truth, dtype=np.float64)
+    label, actual = _as_shares(judged, name="judged"), np.asarray(truth, dtype=np.float64)
     if actual.shape != label.shape:
         raise ValueError(f"{len(label)} rows are judged and {len(actual)} have a readers' label or NaN")
     codes = cluster_codes(clusters, len(label))
     known = ~np.isnan(actual)
+    _as_shares(actual[known], name="truth")
     is_read = np.isin(codes, codes[known])
     theirs, same = _part(actual[known], codes[known]), _part(label[known], codes[known])
     rest = _part(label[~is_read], codes[~is_read])
@@ -125,29 +130,57 @@ def powered_rate(
         return result
     weight, p_random = _weight(theirs, same, rest), _p_random(same, rest)
     t = student_quantile(level, result.read - 1)
-    together = _together(theirs, same, rest, weight, t=t, level=level)
+    readers = _together(theirs, same, rest, 0.0, t=t, level=level)
+    combined = _together(theirs, same, rest, weight, t=t, level=level)
+    if combined.high - combined.low > readers.high - readers.low:
+        combined, weight = readers, 0.0
+    together: Measured = combined
     if p_random is not None and p_random < PICKED:
         together = Undefined(reason=f"the cases read do not look randomly drawn (p = {p_random:.2g})", n=theirs.rows)
-    readers = _together(theirs, same, rest, 0.0, t=t, level=level)
     return msgspec.structs.replace(result, together=together, readers=readers, weight=weight, p_random=p_random)
 
 
-def _together(theirs: _Part, same: _Part, rest: _Part, weight: float, *, t: float, level: float) -> Measured:
-    value = theirs.mean + (weight * (rest.mean - same.mean) if weight else 0.0)
-    left = _Part(theirs.rows, 0.0, theirs.residuals - weight * same.residuals)
-    error = (left.variance + (weight**2 * rest.variance if weight else 0.0)) ** 0.5
-    cases = len(theirs.residuals)
-    if error == 0:
-        return Undefined(reason="every case read has the same mean", n=theirs.rows, value=value)
+def _together(theirs: _Part, same: _Part, rest: _Part, weight: float, *, t: float, level: float) -> Estimate:
+    shift = weight * (rest.mean - same.mean) if weight else 0.0
+    value = min(1.0, max(0.0, theirs.mean + shift))
+    rows, cases = theirs.rows + (rest.rows if weight else 0), len(theirs.residuals)
+    low, high = wilson_ends(value, _effective_rows(theirs, same, rest, weight, value=value), t)
     return Estimate(
         value=value,
-        low=value - t * error,
-        high=value + t * error,
+        low=low,
+        high=high,
         level=level,
-        n=theirs.rows + (rest.rows if weight else 0),
+        n=rows,
         clusters=cases + (len(rest.residuals) if weight else 0),
         method="prediction-powered (PPI++), clustered by case" if weight else "readers alone, clustered by case",
     )
+
+
+def _effective_rows(theirs: _Part, same: _Part, rest: _Part, weight: float, *, value: float) -> float:
+    """The independent rows whose rate would have the standard error of this one, with two more cases that differ."""
+    left = _Part(theirs.rows, 0.0, theirs.residuals - weight * same.residuals)
+    cases, rows = len(theirs.residuals), theirs.rows
+    if not weight and _is_flat(theirs):
+        return cases  # readers gave every case the same rate: each case counts as one row
+    squares = left.residuals**2
+    # The square of a typical difference, where there is any; at least one row's.
+    typical = float((squares**2).sum() / squares.sum()) if squares.any() else 0.0
+    two_more = max(1.0, 2 * typical) * cases / (cases - 1) / rows**2
+    error_squared = left.variance + two_more + (weight**2 * rest.variance if weight else 0.0)
+    # A rate of 0 or 1 is taken as half a row away from it.
+    inside = min(1 - 0.5 / rows, max(0.5 / rows, value))
+    return min(rows + (rest.rows if weight else 0), inside * (1 - inside) / error_squared)
+
+
+def _is_flat(part: _Part) -> bool:
+    return bool(np.abs(part.residuals).max() <= 1e-9 * part.rows)
+
+
+def _as_shares(values: npt.ArrayLike, *, name: str) -> Floats:
+    shares = as_column(values, name=name)
+    if len(shares) and (shares.min() < 0 or shares.max() > 1):
+        raise ValueError(f"{name} must lie between 0 and 1")
+    return shares
 
 
 def _weight(theirs: _Part, same: _Part, rest: _Part) -> float:

@@ -11,6 +11,8 @@ from litestar.params import FromPath, URLEncodedBody
 from litestar.response import Redirect, Response
 
 from medthink.cases.case import Case
+from medthink.core.numbers import these_readers
+from medthink.judge.scores import clustered_rate
 from medthink.scoring.scores import rate_text
 from medthink.stats.intervals import rate_interval
 from medthink.web.app.access import Asked, caller_of, needs
@@ -27,11 +29,15 @@ from medthink.web.serve_app import GivenApp, ServeApp
 
 
 class ReadersPage(msgspec.Struct, frozen=True, kw_only=True):
-    """The human baseline: people's answers, next to the models on the same cases."""
+    """The human baseline: people's answers, next to the models on the same cases.
+
+    Intervals are about the readers who answered (`who`) on cases such as these, not about readers at large.
+    """
 
     name: str
     answers: int
     readers: int
+    who: str
     cases: int
     accuracy: Interval | None
     median_seconds: str
@@ -44,19 +50,24 @@ def make_readers_page(
 ) -> ReadersPage:
     """People's accuracy with its interval, and the models' on the cases that people answered."""
     known = [one for one in answers if one.case in bench.cases]
-    right = [one.letter == bench.answers[one.case] for one in known]
     cases = sorted({one.case for one in known})
+    readers = len({one.reader for one in known})
+
+    def is_right(one: HumanAnswer) -> bool:
+        return one.letter == bench.answers[one.case]
+
     groups = {words: [one for one in known if one.confidence == key] for key, words in CONFIDENCES.items()}
     seconds = float(np.median([one.seconds for one in known])) if known else 0.0
     return ReadersPage(
         name=name,
         answers=len(known),
-        readers=len({one.reader for one in known}),
+        readers=readers,
+        who=these_readers(readers),
         cases=len(cases),
-        accuracy=place_rate(rate_interval(right, clusters=[one.case for one in known])) if known else None,
+        accuracy=place_rate(clustered_rate((one.case, is_right(one)) for one in known)) if known else None,
         median_seconds=tell_time(seconds),
         by_confidence=tuple(
-            (words, len(group), rate_text(rate_interval([one.letter == bench.answers[one.case] for one in group])))
+            (words, len(group), rate_text(clustered_rate((one.case, is_right(one)) for one in group)))
             for words, group in groups.items()
             if group
         ),

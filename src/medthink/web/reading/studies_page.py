@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from medthink.core.numbers import as_percent
+from medthink.core.numbers import as_percent, these_readers
 from medthink.readers.agreement import RunAgreement
 from medthink.readers.studies.plan import StudyForecast, StudyPlan
 from medthink.readers.studies.results import BaselineAccuracy, DriftPart, ReaderProgress
@@ -187,4 +187,4 @@ def _pair_rows(found: RunAgreement) -> list[PairRow]:
 
 def _baseline_rows(found: BaselineAccuracy) -> tuple[tuple[str, str], ...]:
     rows = [(name, rate_cell(measured)) for name, measured in found.readers.items()]
-    return (*rows, *((("all readers", rate_cell(found.together)),) if found.together else ()))
+    return (*rows, *(((f"{these_readers(len(rows))} together", rate_cell(found.together)),) if found.together else ()))

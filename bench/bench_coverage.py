@@ -17,10 +17,12 @@ from medthink.audit.rivals import IMAGE_FREE, Guessable, guess_by_inputs, guess_
 from medthink.cases.case import Case, Question, Reference
 from medthink.stats import (
     Estimate,
+    Game,
     MeanSequence,
     SignSequence,
     cohen_kappa,
     confusion,
+    bradley_terry,
     gain_over_rivals,
     gwet_ac,
     holm,
@@ -222,6 +224,41 @@ def people(rng: np.random.Generator, repeats: int) -> None:
         )
 
 
+def preferences(rng: np.random.Generator, repeats: int) -> None:
+    """Runs compared pair by pair: false ranges of equal ones, and coverage of the strengths, also of unequal ones."""
+    for runs in (2, 3, 5, 10):
+        for cases in (2, 3, 5, 10, 30, 90):
+            cells = []
+            for spread in (0.0, 1.0):
+                skills = np.linspace(-spread, spread, runs)
+                order = np.argsort(np.argsort(-skills)) + 1
+                false = inside = 0
+                for _ in range(repeats):
+                    ((*part,),) = bradley_terry(contests(rng, skills, cases), rng=rng, flips=999)
+                    false += any(
+                        (one.rank, one.worst_rank) != (1, runs)
+                        if not spread
+                        else not one.rank <= order[one.contestant] <= one.worst_rank
+                        for one in part
+                    )
+                    rates = chance_right(skills[[one.contestant for one in part]])
+                    ends = [(one.beats_average.low, one.beats_average.high) for one in part]
+                    inside += np.mean([low <= rate <= high for rate, (low, high) in zip(rates, ends, strict=True)])
+                cells += [f"false ranges {false / repeats:.1%}, strengths covered {inside / repeats:.1%}"]
+            print(f"{runs} runs, {cases} cases: equal: {cells[0]}; from −1 to 1: {cells[1]}", flush=True)
+
+
+def contests(rng: np.random.Generator, skills: np.ndarray, cases: int) -> list[Game]:
+    """All pairs in every case, by the order of what each run wrote there: the Bradley–Terry model holds."""
+    written = skills + rng.gumbel(size=(cases, len(skills)))
+    return [
+        Game(a, b, float(row[a] > row[b]), case)
+        for case, row in enumerate(written)
+        for a in range(len(skills))
+        for b in range(a)
+    ]
+
+
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 
 
@@ -377,7 +414,7 @@ def main() -> None:
     """Run the parts that are named, or all."""
     words = sys.argv[1:]
     repeats = int(words[words.index("--repeats") + 1]) if "--repeats" in words else 500
-    every = (family, gain, normalised, sequence, powered, rare, people, memory, shortcuts, raters)
+    every = (family, gain, normalised, sequence, powered, rare, people, preferences, memory, shortcuts, raters)
     parts = {part.__name__: part for part in every}
     for name, part in parts.items():
         if name in words or not set(words) & set(parts):

@@ -35,35 +35,57 @@ from medthink.stats import Game, bradley_terry
 from medthink.stats.estimate import rank_range, rate_cell
 
 _COLUMNS = ("Judge", "Run", "Rank", "Beats an average run", "Pairs")
+_RANKS = (
+    "Two runs are separated by the cases in which both were judged, each counting once; ranks are ranges, as for "
+    "accuracy. “Beats an average run” is that of the Bradley–Terry model over the runs of the table."
+)
 
 
-def ranks_table(judged: "Sequence[JudgedReportRun]") -> Table:
-    """Every judge's ranking of the runs that it compared with each other; ranks are ranges."""
-    rows = [row for judge in _judges(judged) for row in _rank(judge, judged)]
-    return Table(_COLUMNS, tuple(rows), frozenset({2, 3, 4}), frozenset({0}))
+def ranks_tables(judged: "Sequence[JudgedReportRun]") -> dict[str, Table]:
+    """Every judge's ranking of the runs that it compared, by heading; runs that no chain of pairs joins stand apart."""
+    parts: list[list[tuple[str, ...]]] = []
+    for judge in _judges(judged):
+        for number, rows in enumerate(_rank(judge, judged)):
+            parts += [[]] * (number == len(parts))
+            parts[number] = [*parts[number], *rows]
+    return {
+        f"Preference ranks, not compared with those above ({number})" if number else "Preference ranks": Table(
+            _COLUMNS, tuple(rows), frozenset({2, 3, 4}), frozenset({0})
+        )
+        for number, rows in enumerate(parts)
+    }
 
 
 def _judges(judged: "Sequence[JudgedReportRun]") -> list[str]:
     return sorted({one.label for run in judged for one in run.scores["preference"] if one.contests})
 
 
-def _rank(judge: str, judged: "Sequence[JudgedReportRun]") -> Iterator[tuple[str, ...]]:
+def _rank(judge: str, judged: "Sequence[JudgedReportRun]") -> Iterator[list[tuple[str, ...]]]:
     names: dict[int, str] = {}
-    pairs: list[tuple[int, int, float, int]] = []
+    said: dict[tuple[int, int, int], list[float]] = {}
     own = {other_number(Run.open(run.entry.path).manifest.digest()): run for run in judged}
     for number, run in own.items():
         for one in (one for one in run.scores["preference"] if one.label == judge):
             for other, contest in one.contests.items():
                 names |= {number: run.entry.label, other: own[other].entry.label if other in own else contest.against}
-                pairs += [(number, other, score, case) for case, score in contest.scores.items()]
-    order = {number: place for place, number in enumerate(names)}
-    games = [Game(order[a], order[b], score, case) for a, b, score, case in pairs]
-    strengths = bradley_terry(games, len(order), rng=np.random.default_rng(seed_from("preference", judge)))
-    ranked = sorted(zip(names, strengths, strict=True), key=lambda pair: (pair[1].rank, pair[1].worst_rank))
-    for number, strength in ranked:
-        met = sum(number in pair[:2] for pair in pairs)
-        rank = rank_range(strength.rank, strength.worst_rank)
-        yield (judge, names[number], rank, rate_cell(strength.beats_average), f"{met:,}")
+                for case, score in contest.scores.items():
+                    # A pair may have been judged from the side of either run: that is one game all the same.
+                    is_first = number < other
+                    pair = (number, other, case) if is_first else (other, number, case)
+                    said.setdefault(pair, []).append(score if is_first else 1 - score)
+    games = [Game(a, b, sum(scores) / len(scores), case) for (a, b, case), scores in sorted(said.items())]
+    rng = np.random.default_rng(seed_from("preference", *(tuple(game) for game in games)))
+    for part in bradley_terry(games, rng=rng):
+        yield [
+            (
+                judge,
+                names[one.contestant],
+                rank_range(one.rank, one.worst_rank),
+                rate_cell(one.beats_average),
+                f"{one.games:,}",
+            )
+            for one in part
+        ]
 
 
 _WIRING = (
@@ -111,7 +133,11 @@ def judged_markup(judged: Sequence[JudgedReportRun]) -> Iterator[Markup]:
     for what, seats in kinds.items():
         yield from _kind_markup(what, seats)
     coverage = coverage_table((KINDS[what].plural, one) for what, seats in kinds.items() for one in seats)
-    yield from _headed("Preference ranks", ranks_table(judged))
+    ranks = ranks_tables(judged)
+    for heading, table in ranks.items():
+        yield from _headed(heading, table)
+    if ranks:
+        yield tag("p", _RANKS, class_="soft")
     yield from _headed("Judged and unjudged", coverage)
     yield from _headed("Agreement between judges", _disagreement_table(judged))
     yield from _headed("Agreement of judges with readers", _agreement_table(judged))

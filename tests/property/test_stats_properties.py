@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from medthink.scoring.comparable import rank_together
 from medthink.stats import (
     Estimate,
     bootstrap_mean,
@@ -115,6 +116,31 @@ def test_no_statement_about_the_same_runs_contradicts_another(seed, runs, cases,
     assert all(better[a, c] for a, b, c in triples if better[a, b] and better[b, c])
     tiers = [one.tier for one in ranking.runs]
     assert tiers == sorted(tiers)
+
+
+@quick
+@given(
+    seed=st.integers(0, 2**32),
+    runs=st.integers(2, 5),
+    cases=st.sampled_from([6, 20, 60]),
+    samples=st.sampled_from([1, 3]),
+    accuracy=st.sampled_from([0.5, 0.9, 0.99]),
+)
+def test_a_further_run_never_narrows_an_interval(seed, runs, cases, samples, accuracy):
+    source = np.random.default_rng(seed)
+    scores = source.random((runs + 1, cases, samples)) < accuracy
+    if source.random() < 0.5:
+        scores[-1] = scores[0]
+    few, more = (
+        {(one.a, one.b): one.difference for one in rank_together(part.mean(axis=2), range(cases)).pairs}
+        for part in (scores[:-1], scores)
+    )
+    for pair, before in few.items():
+        after = more[pair]
+        assert isinstance(before, Estimate) or not isinstance(after, Estimate)
+        if isinstance(after, Estimate):
+            assert before.low < before.high
+            assert after.low <= before.low + 1e-12 and before.high <= after.high + 1e-12
 
 
 @quick

@@ -72,7 +72,7 @@ def last_change(store: Store, benchmark: BoardBenchmark) -> str:
     return max(str(found or ""), benchmark.added_at)
 
 
-RANKING_VERSION = 4
+RANKING_VERSION = 5
 RankingKind = Literal["unaided", "cued", "partial"]
 RANKINGS: tuple[RankingKind, ...] = get_args(RankingKind)
 # Discordance varies from pair to pair: the resolution is given for the middle four fifths of the pairs.
@@ -313,10 +313,8 @@ def _make_ranking(
 ) -> _KeptRanking:  # fmt: skip
     # Pairs are compared again when two models are viewed.
     made = rank_together(matrix, cases, with_pairs=False)
-    # Two models get an exact test, which has no threshold of a family.
-    threshold = made.threshold if len(matrix) > 2 else None
     above = pair_squares(matrix)[np.triu_indices(len(matrix), k=1)] / len(cases)
-    ends = [_resolve(len(cases), float(np.quantile(above, share)), threshold) for share in _SPREAD]
+    ends = [_resolve(len(cases), float(np.quantile(above, share)), made.power_z) for share in _SPREAD]
     low, high = ends
     resolution = None if low is None or high is None else (low, high)
     return _KeptRanking(runs=made.runs, threshold=made.threshold, resolution=resolution)
@@ -325,7 +323,7 @@ def _make_ranking(
 def _resolve(n: int, discordance: float, threshold: float | None) -> float | None:
     if discordance <= 0:
         return None
-    found = minimum_detectable_difference(n=n, discordance=min(1.0, round(discordance, 4)), threshold=threshold)
+    found = minimum_detectable_difference(n=n, discordance=min(1.0, float(f"{discordance:.4g}")), threshold=threshold)
     return None if isinstance(found, Undefined) else found.difference
 
 

@@ -86,7 +86,7 @@ def _resolution(group: ComparableGroup) -> str:
         return ""
     leader, *others = (np.array([one.right for one in entry.scores.cases]) for entry in group.lettered)
     middle = sorted(others, key=lambda other: float(np.mean((leader - other) ** 2)))[len(others) // 2]
-    found = detectable_difference(leader, middle, threshold=group.ranking.threshold if others[1:] else None)
+    found = detectable_difference(leader, middle, threshold=group.ranking.power_z)
     cases = count_of(group.n_cases, "case")
     if isinstance(found, Undefined):
         return (

@@ -13,7 +13,7 @@ from medthink.cases.slices import SMALL, group_by_slice, slice_cases
 from medthink.core.errors import UsageError
 from medthink.core.numbers import NOTHING
 from medthink.metrics.answers import most_frequent
-from medthink.scoring.comparable import answers_rng, rank_together, share_kind, why_incomparable
+from medthink.scoring.comparable import cases_rng, rank_together, share_kind, why_incomparable
 from medthink.scoring.inputs import load_all, restrict_to_cases
 from medthink.scoring.score import cached_scores, score_letters
 from medthink.scoring.scores import PartialRun, Scores
@@ -127,8 +127,6 @@ def compare_runs(scored: Sequence[Scores], cases: dict[int, Case]) -> Comparison
     matrix = np.array([[one.right for one in scores.cases] for scores in scored])
     family = rank_together(matrix, ids)
     slices = _compare_slices(ids, matrix, cases)
-    # With two runs the exact test needs no threshold of a family.
-    threshold = family.threshold if len(scored) > 2 else None
     return Comparison(
         runs=tuple(one.origin.name for one in scored),
         n_cases=len(ids),
@@ -143,7 +141,7 @@ def compare_runs(scored: Sequence[Scores], cases: dict[int, Case]) -> Comparison
                 is_different=pair.is_different,
                 won=_cases_where(ids, matrix[pair.a] > matrix[pair.b]),
                 lost=_cases_where(ids, matrix[pair.a] < matrix[pair.b]),
-                resolution=detectable_difference(matrix[pair.a], matrix[pair.b], threshold=threshold),
+                resolution=detectable_difference(matrix[pair.a], matrix[pair.b], threshold=family.power_z),
                 slices=slices.get((pair.a, pair.b), ()),
             )
             for pair in family.pairs
@@ -177,13 +175,13 @@ def detectable_difference(
 ) -> Resolution | Undefined:
     """The difference these cases can show between two runs that disagree this much; also for shares over samples.
 
-    `threshold` is that of the ranking where more than two runs are compared.
+    `threshold` is the `power_z` of the ranking of all runs compared.
     """
     gaps = np.abs(np.asarray(right_a) - np.asarray(right_b))
     if not gaps.any():
         return Undefined(reason="the runs agree on every case", n=len(gaps))
-    # Rounded, so that the many pairs of many runs can share one computation.
-    discordance, largest = (round(float(np.mean(part)), 4) for part in (gaps**2, gaps))
+    # Rounded, so that the many pairs of many runs can share one computation; a difference in one sample stays above 0.
+    discordance, largest = (float(f"{np.mean(part):.4g}") for part in (gaps**2, gaps))
     return minimum_detectable_difference(n=len(gaps), discordance=discordance, largest=largest, threshold=threshold)
 
 
@@ -196,7 +194,7 @@ def _compare_slices(
     members = group_by_slice(((case_id, row) for row, case_id in enumerate(ids)), slice_cases(cases.values()))
     large = [(key, rows) for key, rows in members.items() if len(rows) >= SMALL]
     found: dict[tuple[int, int], list[SliceDifference]] = {}
-    for one in compare_in_parts(matrix, [rows for _, rows in large], rng=answers_rng(matrix, ids)):
+    for one in compare_in_parts(matrix, [rows for _, rows in large], rng=cases_rng(ids)):
         (by, value), rows = large[one.part]
         found.setdefault((one.a, one.b), []).append(
             SliceDifference(

@@ -118,6 +118,11 @@ def as_column(values: npt.ArrayLike, *, name: str = "values") -> Floats:
     return floats
 
 
+def is_flat(values: Floats) -> bool:
+    """Whether all values are the same but for rounding: they show no spread. Values of no rows are flat."""
+    return not len(values) or bool(np.ptp(values) <= 1e-12 * max(1.0, float(np.abs(values).max())))
+
+
 def as_hits(values: npt.ArrayLike, *, name: str = "hits") -> Floats:
     """The values as one column of zeros and ones."""
     floats = as_column(values, name=name)

@@ -7,6 +7,7 @@ from statistics import NormalDist
 import msgspec
 import numpy as np
 
+from medthink.stats.comparisons.paired import mcnemar_limits
 from medthink.stats.estimate import Floats, Ints, Undefined, check_level
 from medthink.stats.intervals import normal_quantile
 
@@ -139,7 +140,7 @@ class _Splits:
         reach = 10 * sqrt(n * discordance * (1 - discordance)) + 10
         first, last = max(0, int(n * discordance - reach)), min(n, ceil(n * discordance + reach))
         counts = np.arange(first, last + 1)
-        limits = _exact_limits(counts, alpha) if threshold is None else _score_limits(counts, threshold)
+        limits = mcnemar_limits(counts, alpha) if threshold is None else _score_limits(counts, threshold)
         able = limits >= 0
         self._discordance = discordance
         self._counts, self._limits = counts[able], limits[able]
@@ -153,16 +154,6 @@ class _Splits:
         k, m = self._limits, self._counts
         found = bdtr(k, m, share) + bdtrc(m - k - 1, m, share)
         return float((self._chances * found).sum())
-
-
-def _exact_limits(counts: Ints, alpha: float) -> Ints:
-    """The largest minority count k at which 2·P(X ≤ k) ≤ α; −1 where no split is significant."""
-    from scipy.special import bdtr
-    from scipy.stats import binom
-
-    limits: Ints = binom.ppf(alpha / 2, counts, 0.5).astype(np.int64)
-    limits -= 2 * bdtr(limits, counts, 0.5) > alpha
-    return limits
 
 
 def _score_limits(counts: Ints, threshold: float) -> Ints:

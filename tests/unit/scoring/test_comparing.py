@@ -229,3 +229,20 @@ def test_many_runs_are_shown_by_their_ranks_and_what_a_tie_means(make_run, capsy
 )  # fmt: skip
 def test_a_p_value_at_its_floor_is_printed_as_less(p, floor, shown):
     assert as_p_value(p, floor) == shown
+
+
+@pytest.mark.parametrize(("cases", "samples"), [(90, 16), (720, 6), (8067, 2)])
+def test_a_difference_in_one_sample_of_many_is_compared(cases, samples):
+    other = np.ones(cases)
+    other[0] -= 1 / samples
+    made = compare_runs([outcomes(right, name) for right, name in ((np.ones(cases), "a"), (other, "b"))], {})
+    (pair,) = made.pairs
+    assert pair.difference.value == pytest.approx(1 / samples / cases) and not pair.is_different
+    assert isinstance(pair.resolution, Undefined)
+
+
+def test_the_verdict_of_a_pair_is_the_power_of_its_own_test(make_run, bench):
+    runs = [outcomes(row, f"r{k}") for k, row in enumerate(np.random.default_rng(1).random((3, 200)) < 0.6)]
+    assert compare_runs(runs[:2], {}).pairs[0].resolution.threshold is None
+    three = compare_runs(runs, {})
+    assert {pair.resolution.threshold for pair in three.pairs} == {three.ranking.power_z}

@@ -203,3 +203,28 @@ def test_places_are_the_same_without_the_pairs(rng):
     )
     assert (bare.runs, bare.threshold, bare.pairs) == (whole.runs, whole.threshold, ())
     assert len(whole.pairs) == 3
+
+
+def test_a_further_run_that_is_like_another_narrows_no_interval(rng):
+    # Six discordant of 90: +6.7 (+2.3 to +13.8) with two runs was (+3.5 to +12.3) once a third like the second joined.
+    a, b = np.zeros((2, 90))
+    a[:6] = 1
+    pairs = [rank_runs(runs, cases=range(90), rng=rng).pairs[0] for runs in ([a, b], [a, b, b], [a, b, b, b])]
+    for pair in pairs:
+        assert (pair.difference.low, pair.difference.high) == pytest.approx((0.0226, 0.1383), abs=2e-3)
+        assert pair.is_different and pair.p_value <= 0.05
+    same = rank_runs([a, a, a], cases=range(90), rng=rng).pairs[0]
+    assert same.difference.low < -0.03 and same.difference.high > 0.03 and not same.is_different
+
+
+@pytest.mark.parametrize("accuracy", [0.95, 0.99, 0.999])
+def test_intervals_of_a_family_cover_where_runs_are_right_nearly_everywhere(accuracy):
+    rng, missed = np.random.default_rng(21), 0
+    rates = np.linspace(accuracy - (1 - accuracy), min(1, accuracy + (1 - accuracy) / 2), 6)
+    for _ in range(150):
+        scores = (rng.random((6, 120)) < rates[:, None]).astype(float)
+        ranking = rank_runs(scores, cases=range(120), rng=rng, flips=199)
+        missed += not all(
+            one.difference.low <= rates[one.a] - rates[one.b] <= one.difference.high for one in ranking.pairs
+        )
+    assert_rate_at_most(missed, 150, 0.07)

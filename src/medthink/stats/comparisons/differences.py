@@ -10,13 +10,24 @@ import numpy.typing as npt
 from medthink.stats.comparisons.paired import (
     FLIPS,
     TOLERANCE,
-    adjusted_p,
     critical_value,
+    family_floor,
+    family_p,
     flip_maxima,
     pair_statistics,
     tango_ends,
 )
-from medthink.stats.estimate import Estimate, Floats, Ints, Measured, Undefined, as_column, as_floats, check_level
+from medthink.stats.estimate import (
+    Estimate,
+    Floats,
+    Ints,
+    Measured,
+    Undefined,
+    as_column,
+    as_floats,
+    check_level,
+    is_flat,
+)
 
 FEW_CASES = 150
 """Below this many cases the simultaneous intervals are approximate; the verdicts are not affected."""
@@ -52,14 +63,15 @@ def compare_in_parts(
     if not columns:
         return []
     maxima = flip_maxima(table, columns, rng=rng, flips=flips)
-    threshold = critical_value(maxima, level)
+    threshold = max(critical_value(maxima, level), family_floor(table, columns, level))
     first, second = np.triu_indices(len(table), k=1)
     found = []
     for number, part in enumerate(columns):
         chosen = table[:, part]
         statistics = np.abs(pair_statistics(chosen)[first, second])
         differences = difference_intervals(chosen[first] - chosen[second], threshold, level=level)
-        values = zip(first.tolist(), second.tolist(), differences, adjusted_p(statistics, maxima).tolist(), strict=True)
+        p_values = family_p(statistics, maxima, threshold=threshold, level=level)
+        values = zip(first.tolist(), second.tolist(), differences, p_values.tolist(), strict=True)
         found += [
             PartDifference(
                 a=a, b=b, part=number, difference=gap, p_value=p, is_different=bool(t > threshold + TOLERANCE)
@@ -72,19 +84,21 @@ def compare_in_parts(
 def difference_intervals(gaps: Floats, threshold: float, *, level: float) -> list[Measured]:
     """Intervals for the mean of each row of case-wise differences that exclude 0 exactly when t exceeds the threshold.
 
-    Tango's with z = threshold where all differences are −1, 0 or 1, the inverted t otherwise.
+    Tango's with z = threshold for a row of −1, 0 and 1, the inverted t otherwise, whatever the other rows are.
     """
     n = gaps.shape[1]
     # A statistic that equals the threshold does not exceed it: its interval reaches 0.
     z = threshold + TOLERANCE
-    if not np.isin(gaps, (-1.0, 0.0, 1.0)).all():
-        return [_inverted_t(row, z, level=level) for row in gaps]
     if not np.isfinite(z):
         return [Undefined(reason="too few flips", n=n, value=float(row.mean())) for row in gaps]
-    ends = tango_ends((gaps > 0).sum(axis=1), (gaps < 0).sum(axis=1), n, z)
+    is_plain = np.isin(gaps, (-1.0, 0.0, 1.0)).all(axis=1)
+    won, lost = (gaps > 0).sum(axis=1), (gaps < 0).sum(axis=1)
+    rows = zip(gaps, is_plain.tolist(), *(end.tolist() for end in tango_ends(won, lost, n, z)), strict=True)
     return [
-        _interval(value, low, high, n=n, level=level, method="Tango score interval")
-        for value, low, high in zip(gaps.mean(axis=1).tolist(), *(end.tolist() for end in ends), strict=True)
+        _interval(float(row.mean()), low, high, n=n, level=level, method="Tango score interval")
+        if plain
+        else _inverted_t(row, z, level=level)
+        for row, plain, low, high in rows
     ]
 
 
@@ -93,7 +107,7 @@ def _inverted_t(gaps: Floats, threshold: float, *, level: float) -> Measured:
     n, value = len(gaps), float(gaps.mean())
     if n <= threshold**2:
         return Undefined(reason="too few cases for this many comparisons", n=n, value=value)
-    if np.ptp(gaps) == 0:
+    if is_flat(gaps):
         return Undefined(reason="the two runs differ by the same amount on every case", n=n, value=value)
     half = threshold * sqrt((n - 1) / (n - threshold**2)) * float(gaps.std(ddof=1)) / sqrt(n)
     return _interval(value, value - half, value + half, n=n, level=level, method="inverted paired t")

@@ -1,8 +1,8 @@
 """Two runs on the same cases: the difference, its interval, and whether it could be chance."""
 
 from collections.abc import Iterator, Sequence
-from itertools import islice, takewhile
-from math import ceil
+from itertools import islice
+from math import ceil, erfc, sqrt
 from typing import Literal
 
 import msgspec
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from medthink.stats.bootstrap import bootstrap_mean
 from medthink.stats.estimate import Floats, Ints, Measured, as_hits, as_pair, cluster_totals
+from medthink.stats.intervals import normal_quantile
 
 
 class McNemar(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,11 +44,14 @@ def mcnemar_p(only_a: int, only_b: int) -> float:
     return min(1.0, 2 * tail / (1 << trials))
 
 
-def mcnemar_limit(trials: int, alpha: float) -> int:
-    """The largest count on the smaller side at which the exact test rejects, given the discordant rows; −1: none."""
-    above, below = float(alpha).as_integer_ratio()
-    rejected = takewhile(lambda tail: 2 * tail * below <= above << trials, _binomial_tails(trials))
-    return sum(1 for _ in rejected) - 1
+def mcnemar_limits(counts: Ints, alpha: float) -> Ints:
+    """For numbers of discordant rows: the largest count on the smaller side that the exact test rejects; −1: none."""
+    from scipy.special import bdtr
+    from scipy.stats import binom
+
+    limits: Ints = binom.ppf(alpha / 2, counts, 0.5).astype(np.int64)
+    limits -= 2 * bdtr(limits, counts, 0.5) > alpha
+    return limits
 
 
 def _binomial_tails(trials: int) -> Iterator[int]:
@@ -219,6 +223,38 @@ def critical_value(maxima: Floats, level: float) -> float:
     """The value that a statistic must exceed: the ⌈level·(B + 1)⌉-th smallest maximum, or infinity."""
     place = ceil(level * (len(maxima) + 1) - 1e-9)
     return float(np.sort(maxima)[place - 1]) if place <= len(maxima) else float("inf")
+
+
+def family_floor(scores: Floats, parts: Sequence[Ints], level: float) -> float:
+    """What the threshold of a family never falls below: what each of its pairs would have to exceed alone.
+
+    That is the normal quantile, and for pairs of right and wrong the z between the last split of their discordant cases
+    that the exact McNemar test accepts and the first it rejects. Without it, runs that are much alike, or right nearly
+    everywhere, would lower the quantile of the largest statistic and narrow intervals.
+    """
+    plain = scores[np.isin(scores, (0.0, 1.0)).all(axis=1)]
+    upper = np.triu_indices(len(plain), k=1)
+    counts = [np.rint(pair_squares(plain[:, part])[upper]).astype(np.int64) for part in parts]
+    discordant = np.unique(np.concatenate(counts)) if counts else np.zeros(0, dtype=np.int64)
+    discordant = discordant[discordant > 0]
+    if not len(discordant):
+        return normal_quantile(level)
+    accepted = mcnemar_limits(discordant, 1 - level) + 1
+    last = (discordant - 2 * accepted) / np.sqrt(discordant)
+    return max(normal_quantile(level), float(last.max()))
+
+
+def family_p(statistics: Floats, maxima: Floats, *, threshold: float, level: float) -> Floats:
+    """Adjusted p-values of |statistics| that are at most 1 − level exactly where the threshold is exceeded.
+
+    The share of flips, or the p-value of the pair alone by the normal distribution if that is larger.
+    """
+    alone = np.vectorize(lambda t: erfc(t / sqrt(2)), otypes=[np.float64])(np.abs(statistics))
+    larger = np.maximum(adjusted_p(statistics, maxima), alone)
+    # Next to the threshold the share of random flips may be on the wrong side of the exact test.
+    least = np.where(np.abs(statistics) > threshold + TOLERANCE, 0.0, np.nextafter(1 - level, 1.0))
+    result: Floats = np.maximum(larger, least)
+    return result
 
 
 def adjusted_p(statistics: Floats, maxima: Floats) -> Floats:

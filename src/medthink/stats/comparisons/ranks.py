@@ -6,7 +6,6 @@ interval, a rank range, a letter and a tier cannot contradict each other.
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from math import sqrt
 from typing import NamedTuple
 
 import msgspec
@@ -17,15 +16,15 @@ from medthink.stats.comparisons.differences import difference_intervals
 from medthink.stats.comparisons.paired import (
     FLIPS,
     TOLERANCE,
-    adjusted_p,
     critical_value,
+    family_floor,
+    family_p,
     flip_maxima,
-    mcnemar_limit,
     mcnemar_p,
     pair_statistics,
 )
 from medthink.stats.estimate import Floats, Measured, as_floats, check_level
-from medthink.stats.intervals import mean_interval, normal_quantile, rate_interval
+from medthink.stats.intervals import mean_interval, rate_interval
 
 Bools = npt.NDArray[np.bool_]
 MOST_LETTERS = 200
@@ -139,8 +138,9 @@ class RankedPair(msgspec.Struct, frozen=True, kw_only=True):
 class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     """The runs, best mean first (`run` is the row they came from), all pairs of them, and the one threshold.
 
-    A `p_value` equal to `p_floor` means "this or less"; two runs of right and wrong answers get an exact test, and a
-    floor of 0.
+    `threshold` is what a pair's statistic must exceed; the intervals of differences have it as their z. `power_z` is
+    what the power of a pair is computed with: the same, or None for two runs that got the exact test. A `p_value` equal
+    to `p_floor` means "this or less"; two runs of right and wrong answers get an exact test, and a floor of 0.
     """
 
     runs: tuple[RankedRun, ...]
@@ -148,6 +148,7 @@ class Ranking(msgspec.Struct, frozen=True, kw_only=True):
     cases: int
     level: float
     threshold: float
+    power_z: float | None
     flips: int
     p_floor: float
     method: str
@@ -175,10 +176,11 @@ def rank_runs(
 
     For each pair t = |Σd|/√Σd² over the cases' differences d (McNemar's z for right and wrong). Random signs, the
     same for all runs, give the distribution of the largest t when runs are exchangeable; its quantile c is the one
-    threshold (single-step max-t of Westfall and Young 1993, by sign flips). At `level`, no two equal runs are called
-    different, the range 1 + (better) … R − (worse) contains every run's true rank (Mogstad, Romano, Shaikh and Wilhelm
-    2024), and the leaders include every truly best run. If A is separated from B and B from C, A is from C
-    (Minkowski's inequality), so tiers never interleave. Two runs of right and wrong answers get the exact McNemar test.
+    threshold (single-step max-t of Westfall and Young 1993, by sign flips), never below what a pair alone would need
+    (`family_floor`). At `level`, no two equal runs are called different, the range 1 + (better) … R − (worse) holds
+    every run's true rank (Mogstad, Romano, Shaikh and Wilhelm 2024), and the leaders include every truly best run. If A
+    is separated from B and B from C, A is from C (Minkowski's inequality), so tiers never interleave. Two runs of right
+    and wrong answers get the exact McNemar test.
 
     Intervals belong to the verdicts: Tango's with z = c for right and wrong, the inverted t otherwise; they exclude 0
     exactly when the runs are separated. Rivals: bootstrap max-t, which fails at about 90 cases with many runs; Holm
@@ -199,6 +201,7 @@ def rank_runs(
         cases=means.shape[1],
         level=level,
         threshold=test.threshold,
+        power_z=None if is_exact else test.threshold,
         flips=test.flips,
         p_floor=0.0 if is_exact else 1 / (1 + test.flips),
         method="exact McNemar test" if is_exact else "sign flips, largest statistic over all pairs",
@@ -221,24 +224,15 @@ def _flip_test(means: Floats, level: float, *, rng: np.random.Generator, flips: 
     everything = [np.arange(means.shape[1])]
     maxima = flip_maxima(means, everything, rng=rng, flips=flips)
     statistics = pair_statistics(means)
-    return _Test(statistics, adjusted_p(statistics, maxima), critical_value(maxima, level), flips)
+    threshold = max(critical_value(maxima, level), family_floor(means, everything, level))
+    return _Test(statistics, family_p(statistics, maxima, threshold=threshold, level=level), threshold, flips)
 
 
 def _exact_test(means: Floats, level: float) -> _Test:
     """The exact McNemar test of two runs, with the threshold on z that rejects just when it does."""
-    only_a, only_b = int((means[0] > means[1]).sum()), int((means[1] > means[0]).sum())
-    p = mcnemar_p(only_a, only_b)
-    return _Test(pair_statistics(means), np.array([[1.0, p], [p, 1.0]]), exact_threshold(only_a + only_b, 1 - level), 0)
-
-
-def exact_threshold(discordant: int, alpha: float) -> float:
-    """The z that a split of this many discordant cases must exceed for the exact McNemar test to reject it.
-
-    It lies between the last accepted split and the first rejected one, and not below the normal quantile.
-    """
-    accepted = mcnemar_limit(discordant, alpha) + 1
-    last = (discordant - 2 * accepted) / sqrt(discordant) if discordant else 0.0
-    return max(normal_quantile(1 - alpha), last)
+    p = mcnemar_p(int((means[0] > means[1]).sum()), int((means[1] > means[0]).sum()))
+    threshold = family_floor(means, [np.arange(means.shape[1])], level)
+    return _Test(pair_statistics(means), np.array([[1.0, p], [p, 1.0]]), threshold, 0)
 
 
 def _ranked_runs(means: Floats, separated: Bools, *, level: float, is_binary: bool) -> tuple[RankedRun, ...]:

@@ -74,7 +74,7 @@ def _rank(judge: str, judged: "Sequence[JudgedReportRun]") -> Iterator[list[tupl
                     pair = (number, other, case) if is_first else (other, number, case)
                     said.setdefault(pair, []).append(score if is_first else 1 - score)
     games = [Game(a, b, sum(scores) / len(scores), case) for (a, b, case), scores in sorted(said.items())]
-    rng = np.random.default_rng(seed_from("preference", *(tuple(game) for game in games)))
+    rng = np.random.default_rng(seed_from("preference", *sorted({game.case for game in games})))
     for part in bradley_terry(games, rng=rng):
         yield [
             (

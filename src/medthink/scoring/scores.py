@@ -13,7 +13,7 @@ from medthink.stats.estimate import Estimate, Measured
 from medthink.stats.repeats import Repeats
 
 FORMAT = 1
-SCORER_VERSION = "6"
+SCORER_VERSION = "7"
 
 
 class PartialRun(msgspec.Struct, frozen=True):

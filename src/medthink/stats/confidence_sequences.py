@@ -12,6 +12,7 @@ from math import lgamma, log
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from medthink.stats.estimate import Floats, check_level
 
@@ -103,14 +104,16 @@ class MeanSequence:
         self._is_out |= self._is_impossible()
         self._narrow(least, most)
 
-    def _is_impossible(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def _is_impossible(self) -> npt.NDArray[np.bool_]:
         """The candidates that the values seen exclude whatever comes."""
         if self._claim == "such":
             # A mean at a bound needs every value there.
             above, below = self._total > 1e-9, self._total < self.seen - 1e-9
-            return ((self._means == 0) & above) | ((self._means == 1) & below)
-        reach = self._n - self.seen + 1e-9
-        return (self._n * self._means < self._total - 1e-9) | (self._n * self._means > self._total + reach)
+            at_bound: npt.NDArray[np.bool_] = ((self._means == 0) & above) | ((self._means == 1) & below)
+            return at_bound
+        reach, total = self._n - self.seen + 1e-9, self._n * self._means
+        beyond: npt.NDArray[np.bool_] = (total < self._total - 1e-9) | (total > self._total + reach)
+        return beyond
 
     def _narrow(self, least: float, most: float) -> None:
         kept = np.flatnonzero(~self._is_out)

@@ -5,7 +5,9 @@ should come out and does not, each as a strict expected failure named on the met
 """
 
 import hashlib
+import itertools
 import json
+import random
 import tomllib
 from importlib import resources
 from pathlib import Path
@@ -17,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from medthink.metrics.findings import VERSION, Statement, compare_findings, extract_statements, read_lexicon
-from medthink.metrics.findings.agreement import FINDING_VALUES
+from medthink.metrics.findings.agreement import FINDING_VALUES, compare_statements
 from medthink.metrics.findings.lexicon import is_english, lexicon_form
 from medthink.metrics.words import normalise_spelling
 
@@ -30,6 +32,11 @@ def rows(name: str) -> list[dict[str, Any]]:
 
 
 PAIRS = rows("finding_pairs.jsonl")
+SENTENCES = [
+    f"There is {what} {where}."
+    for what in ("a mass", "a 3 cm mass", "a cyst", "no lesion", "a lesion")
+    for where in ("", "in the left kidney", "in the right kidney", "in the liver", "on the left")
+]
 LIMITS = rows("finding_limits.jsonl")
 STATED = rows("finding_statements.jsonl")
 
@@ -161,3 +168,56 @@ def test_any_jumble_agrees_with_itself(text: str) -> None:
     agreement = compare_findings(text, text)
     assert agreement.f1 in (1.0, None)
     assert agreement.conflicts == ()
+
+
+@pytest.mark.parametrize(
+    ("written", "mm"),
+    [
+        ("8 mm x 1.2 cm", 12), ("3cm x 20mm", 30), ("5 mm to 1 cm", 10), (".5 cm", 5), ("1,200 mm", 1200),
+        ("2-cm", 20), ("2 - cm", 20), ("2-3 cm", 30), ("2,5 cm", 25), ("2 x 3 x 4 cm", 40), ("0.8 × 1.2 × 15 mm", 15),
+        ("12-mm", 12), ("1,2 x 0,8 cm", 12), ("3 centimetres", 30), ("0,125 cm", 1.25), ("10 by 2-cm", 100),
+    ],
+)  # fmt: skip
+def test_sizes_are_read_number_by_number_with_their_units(written: str, mm: float) -> None:
+    (statement,) = extract_statements(f"There is a {written} mass in the liver.")
+    assert statement.size_mm == pytest.approx(mm)
+
+
+NUMBERS = st.one_of(st.integers(1, 999).map(str), st.decimals("0.1", "99.9", places=1).map(str))
+UNITS = {"mm": 1, " mm": 1, "-mm": 1, "cm": 10, " cm": 10, " centimetres": 10}
+
+
+@given(
+    parts=st.lists(st.tuples(NUMBERS, st.sampled_from(["", *UNITS])), min_size=1, max_size=3),
+    last=st.sampled_from(list(UNITS)),
+    joint=st.sampled_from([" x ", "x", " × ", " by ", " to "]),
+)
+@settings(max_examples=200, deadline=None)
+def test_a_measurement_is_the_largest_of_its_numbers_each_in_its_unit(parts, last, joint) -> None:  # type: ignore[no-untyped-def]
+    parts[-1] = (parts[-1][0], last)
+    units = [next(unit for _, unit in parts[place:] if unit) for place in range(len(parts))]
+    largest = max(float(number) * UNITS[unit] for (number, _), unit in zip(parts, units, strict=True))
+    text = joint.join(f"{number}{unit}" for number, unit in parts)
+    (statement,) = extract_statements(f"There is a {text} mass.")
+    assert statement.size_mm == pytest.approx(largest)
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=60, deadline=None)
+def test_the_order_of_statements_changes_no_number(seed: int) -> None:
+    draw = random.Random(seed)
+    texts = [[draw.choice(SENTENCES) for _ in range(draw.randint(2, 6))] for _ in range(2)]
+    values = set()
+    for _ in range(4):
+        found = compare_findings(*(" ".join(draw.sample(text, len(text))) for text in texts))
+        values.add((found.f1, len(found.conflicts)))
+    assert len(values) == 1
+
+
+def test_as_many_statements_are_matched_as_there_can_be() -> None:
+    # Equal statements pair first if pairs are taken greedily, and leave two that do not match.
+    reference = (Statement("mass", side="left"), Statement("mass", side="left", site="kidney"))
+    candidate = (Statement("mass", side="left"), Statement("mass", side="left", site="liver"))
+    for order in itertools.permutations(candidate):
+        assert len(compare_statements(reference, order).matched) == 2
+        assert len(compare_statements(order, reference).matched) == 2

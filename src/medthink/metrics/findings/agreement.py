@@ -10,7 +10,7 @@ contradicted one are different mistakes:
 - size: matched, but the sizes differ by more than 2 mm and more than a fifth of the reference's.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -77,32 +77,42 @@ def compare_findings(reference: str, candidate: str, lexicon: Lexicon | None = N
 def compare_statements(
     reference: Sequence[Statement], candidate: Sequence[Statement], lexicon: Lexicon | None = None
 ) -> FindingAgreement:
-    """Match statements one to one, and find the conflicts among the rest."""
+    """Match statements one to one, and find the conflicts among the rest, whatever order the texts have."""
     lexicon = lexicon or read_lexicon()
-    pairs = _match(reference, candidate, lexicon)
-    matched = tuple((reference[i], candidate[j]) for i, j in pairs)
-    used_ref, used_cand = {i for i, _ in pairs}, {j for _, j in pairs}
-    left_ref = [statement for i, statement in enumerate(reference) if i not in used_ref]
-    left_cand = [statement for j, statement in enumerate(candidate) if j not in used_cand]
+    ref, cand = sorted(reference, key=repr), sorted(candidate, key=repr)
+    pairs = _match(ref, cand, lexicon)
+    matched = sorted(((ref[i], cand[j]) for i, j in pairs), key=lambda pair: reference.index(pair[0]))
+    left_ref, left_cand = _rest(ref, {i for i, _ in pairs}), _rest(cand, {j for _, j in pairs})
     sizes = [Conflict("size", r, c) for r, c in matched if _sizes_conflict(r, c)]
     conflicts = (*sizes, *_conflicts(left_ref, left_cand, lexicon))
-    return FindingAgreement(tuple(reference), tuple(candidate), matched, conflicts)
+    return FindingAgreement(tuple(reference), tuple(candidate), tuple(matched), conflicts)
+
+
+def _rest(statements: Sequence[Statement], used: Container[int]) -> list[Statement]:
+    return [statement for place, statement in enumerate(statements) if place not in used]
 
 
 def _match(ref: Sequence[Statement], cand: Sequence[Statement], lexicon: Lexicon) -> list[tuple[int, int]]:
-    """Pair statements, the most similar first; ties go to the earlier ones."""
-    graded = sorted(
-        (-_likeness(r, c), i, j) for i, r in enumerate(ref) for j, c in enumerate(cand) if _is_match(r, c, lexicon)
-    )
-    used_ref: set[int] = set()
-    used_cand: set[int] = set()
-    pairs = []
-    for _, i, j in graded:
-        if i not in used_ref and j not in used_cand:
-            used_ref.add(i)
-            used_cand.add(j)
-            pairs.append((i, j))
-    return sorted(pairs)
+    """As many pairs as there can be; of those matchings the one whose pairs are most alike, without conflicts first."""
+
+    def weigh(r: Statement, c: Statement) -> int:
+        return 1 + 2 * _likeness(r, c) - _sizes_conflict(r, c) if _is_match(r, c, lexicon) else 0
+
+    return _assign([[weigh(r, c) for c in cand] for r in ref])
+
+
+def _assign(weights: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
+    """The pairs (row, column) of weight above 0, one to one: as many as possible, then of the largest sum."""
+    wanted = [(i, j) for i, row in enumerate(weights) for j, weight in enumerate(row) if weight > 0]
+    if len({i for i, _ in wanted}) == len(wanted) == len({j for _, j in wanted}):
+        return wanted
+    from scipy.optimize import linear_sum_assignment
+
+    # One pair more outweighs whatever all of them could gain by being more alike.
+    more = 1 + max(weights[i][j] for i, j in wanted) * min(len(weights), len(weights[0]))
+    matrix = [[weight + more if weight > 0 else 0 for weight in row] for row in weights]
+    rows, columns = linear_sum_assignment(matrix, maximize=True)
+    return [(i, j) for i, j in zip(rows.tolist(), columns.tolist(), strict=True) if weights[i][j] > 0]
 
 
 def _is_match(ref: Statement, cand: Statement, lexicon: Lexicon) -> bool:
@@ -144,17 +154,14 @@ def _sizes_conflict(ref: Statement, cand: Statement) -> bool:
 
 
 def _conflicts(ref: Sequence[Statement], cand: Sequence[Statement], lexicon: Lexicon) -> list[Conflict]:
-    """Each remaining statement conflicts at most once: presence is checked first, then side."""
+    """Each remaining statement conflicts at most once: presence is checked first, then side; as many as there are."""
     found: list[Conflict] = []
     left_ref, left_cand = list(ref), list(cand)
     kinds: tuple[ConflictKind, ...] = ("presence", "side")
     for kind in kinds:
-        for r in list(left_ref):
-            c = next((c for c in left_cand if _conflict_kind(r, c, lexicon) == kind), None)
-            if c is not None:
-                found.append(Conflict(kind, r, c))
-                left_ref.remove(r)
-                left_cand.remove(c)
+        pairs = _assign([[int(_conflict_kind(r, c, lexicon) == kind) for c in left_cand] for r in left_ref])
+        found += [Conflict(kind, left_ref[i], left_cand[j]) for i, j in pairs]
+        left_ref, left_cand = _rest(left_ref, {i for i, _ in pairs}), _rest(left_cand, {j for _, j in pairs})
     return found
 
 

@@ -257,14 +257,18 @@ def named_finding(word: str) -> str | None:
     return word.removesuffix("s") if word.endswith("celes") else word.replace("pathies", "pathy")
 
 
-_NUMBER = r"\d+(?:[.,]\d+)?"
-_UNIT = r"(?:mm|cm|(?:milli|centi)met(?:er|re)s?)"
-_SIZE = rf"{_NUMBER}(?:\s*{_UNIT})?(?:\s*(?:x|×|by|to|-|–)\s*{_NUMBER}(?:\s*{_UNIT})?)*\s*{_UNIT}\b"
+# A measurement is numbers joined by a sign or a word, each with its own unit or that of the next which has one. Three
+# digits after a comma are thousands, fewer are decimals.
+_NUMBER = r"(?:[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?|(?<![\d.,])\.\d+)"
+_UNIT = r"(?:mm|cm|(?:milli|centi)met(?:er|re)s?)(?:\b|(?=x))"
+_OF_UNIT = rf"(?:\s*-?\s*{_UNIT})"
+_SIZE = rf"{_NUMBER}{_OF_UNIT}?(?:\s*(?:x|×|by|to|-|–)\s*{_NUMBER}{_OF_UNIT}?)*{_OF_UNIT}"
 _WORDS = r"[a-z]+|\d+(?:[.,]\d+)?|[,;:()/?]"
 _TOKEN = re.compile(_WORDS)
 _TOKEN_OR_SIZE = re.compile(f"({_SIZE})|({_WORDS})")
 _DIGIT = re.compile(r"\d")
-_EACH_NUMBER = re.compile(_NUMBER)
+_EACH_NUMBER = re.compile(rf"({_NUMBER})(?:\s*-?\s*({_UNIT}))?")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))(?<!\b0,)")
 # A full stop ends a sentence unless it belongs to a number or an abbreviation.
 _SENTENCE_END = re.compile(
     r"[.!](?=[\"'”’)\]]?(?:\s|$))"
@@ -321,9 +325,13 @@ def _read_words(sentence: str) -> tuple[list[str], dict[int, float]]:
 
 
 def _to_mm(measurement: str) -> float:
-    """The largest dimension, in millimetres; the last unit counts for all."""
-    factor = 10.0 if re.search(r"c(?:m|enti[a-z]+)$", measurement) else 1.0
-    return max(float(number.replace(",", ".")) for number in _EACH_NUMBER.findall(measurement)) * factor
+    """The largest dimension, in millimetres; a number without a unit has that of the next which has one."""
+    found, factor = [], 1.0
+    for number, unit in reversed(_EACH_NUMBER.findall(measurement)):
+        if unit:
+            factor = 10.0 if unit.startswith("c") else 1.0
+        found.append(float(_THOUSANDS.sub("", number).replace(",", ".")) * factor)
+    return max(found)
 
 
 def _find_mentions(

@@ -91,9 +91,10 @@ def difference_intervals(gaps: Floats, threshold: float, *, level: float) -> lis
     z = threshold + TOLERANCE
     if not np.isfinite(z):
         return [Undefined(reason="too few flips", n=n, value=float(row.mean())) for row in gaps]
-    is_plain = np.isin(gaps, (-1.0, 0.0, 1.0)).all(axis=1)
+    is_plain = [bool(np.isin(row, (-1.0, 0.0, 1.0)).all()) for row in gaps]
     won, lost = (gaps > 0).sum(axis=1), (gaps < 0).sum(axis=1)
-    rows = zip(gaps, is_plain.tolist(), *(end.tolist() for end in tango_ends(won, lost, n, z)), strict=True)
+    lows, highs = tango_ends(won, lost, n, z)
+    rows = zip(gaps, is_plain, lows.tolist(), highs.tolist(), strict=True)
     return [
         _interval(float(row.mean()), low, high, n=n, level=level, method="Tango score interval")
         if plain

@@ -15,7 +15,7 @@ from medthink.metrics.radcliq.chexbert import CheXbert
 from medthink.metrics.radcliq.composite import Bleu2, Component
 from medthink.metrics.radcliq.precomputed import AnnotatedRadGraph, read_components
 from medthink.metrics.radcliq.radgraph import RadGraph
-from medthink.metrics.radcliq.score import FIELDS, Fingerprint, TellProgress, join_radcliq
+from medthink.metrics.radcliq.score import FIELDS, NOTHING_WRITTEN, Fingerprint, TellProgress, join_radcliq
 from medthink.metrics.radcliq.weights import WeightSource
 from medthink.metrics.registry import Columns
 from medthink.workflow.written_text import TextPair
@@ -66,7 +66,9 @@ def compute_radcliq(pairs: list[TextPair], options: RadCliQOptions | None) -> Co
 def _score(pairs: list[TextPair], options: RadCliQOptions) -> RadCliQ:
     if options.components is not None:
         known: dict[str, Components] = read_components(options.components)
-        return score_components([known.get(pair.id) for pair in pairs], source=options.components.name)
+        # Nothing was written to compute them from.
+        found = [known.get(pair.id) if pair.state == "ok" else NOTHING_WRITTEN for pair in pairs]
+        return score_components(found, source=options.components.name)
     if options.spread is None:
         return _score_here(pairs, options, feature_folder())
     return _score_elsewhere(pairs, options, options.spread)

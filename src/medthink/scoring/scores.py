@@ -44,12 +44,17 @@ class ScoredSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MetricScore(msgspec.Struct, frozen=True, kw_only=True):
-    """One metric's mean with its interval; `not_computed` is the reason if there is none."""
+    """One metric's mean with its interval; `not_computed` says why there is none.
+
+    In `value` a text that is missing or empty is scored as an empty one; `of_written` is over the texts that were
+    written, and is not given by group.
+    """
 
     metric: str
     version: str
     direction: Direction
     value: Measured | None = None
+    of_written: Measured | None = None
     not_computed: str = ""
 
 
@@ -74,9 +79,10 @@ class AnswerScores(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TextScores(msgspec.Struct, frozen=True, kw_only=True):
-    """Step 1, step 2 or a discussion against the expert's text: pairs by state, and metrics over the pairs that are ok.
+    """Step 1, step 2 or a discussion against the expert's text: pairs by state, metrics over those with a reference.
 
-    A text that is missing or empty has no score, but is counted here. Means are taken image → case → benchmark.
+    A text that is missing or empty is scored as an empty one, and counted here. Means are taken image → case →
+    benchmark.
     `by_group` has the same by modality (step 1) or by section (discussion, where the reference has headings;
     `group_states` then counts the sections by state). `case_values` has every metric's mean for each case, for figures
     and for case-by-case comparisons. `radcliq` has the provenance of RadCliQ, if it was computed.

@@ -44,14 +44,21 @@ def steps_table(scored: Sequence[Scores]) -> Table:
     metrics = [metric for metric in shown_in("tables") if metric.name in found]
     columns = ("run", "step", "texts", *(f"{metric.label or metric.name} {_arrow(metric)}" for metric in metrics))
     rows = [(one.origin.name, step.step, *_key_metrics(step, metrics)) for one in scored for step in one.steps]
-    return Table(columns, tuple(rows), title="Written steps, mean over cases (95 %)")
+    title = "Written steps, mean over cases (95 %); a missing text counts as an empty one"
+    return Table(columns, tuple(rows), title=title)
 
 
 def step_table(step: TextScores) -> Table:
     """Every metric of one written step; no rows if no text could be scored."""
     states = ", ".join(f"{count} {state}" for state, count in step.states.items()) or "no images shown"
-    rows = [(metric.metric, _arrow(metric), _mean(metric)) for metric in step.metrics] if step.states.get("ok") else []
-    return Table(("metric", "", "mean over cases (95 %)"), tuple(rows), title=f"{step.step} ({states})")
+    is_whole = not any(step.states.get(state) for state in ("missing", "empty"))
+    beside = () if is_whole else ("of those written (95 %)",)
+    rows = [
+        (metric.metric, _arrow(metric), _mean(metric), *(value_text(metric.of_written) for _ in beside))
+        for metric in step.metrics
+    ]
+    columns = ("metric", "", "mean over cases (95 %)", *beside)
+    return Table(columns, tuple(rows) if step.states.get("ok") else (), title=f"{step.step} ({states})")
 
 
 def slices_table(one: Scores) -> Table:

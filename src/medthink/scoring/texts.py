@@ -1,6 +1,8 @@
 """Written steps against the expert's text: findings per image, the integrated summary, the discussion.
 
-Means are taken from image to case to benchmark, so that a case with many images weighs no more than one with few; the
+One policy for every metric: a text that is missing or empty is scored as an empty one, as an answer that is missing
+counts as wrong, so that leaving texts out never helps; beside it is the mean over the texts that were written. Means
+are taken from image to case to benchmark, so that a case with many images weighs no more than one with few; the
 interval is a bootstrap over cases.
 """
 
@@ -10,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from medthink.metrics.registry import Columns, all_metrics, score_pairs
 from medthink.scoring.inputs import ScoringInput
@@ -19,6 +22,7 @@ from medthink.stats.bootstrap import replicate_interval, resample_totals
 from medthink.stats.estimate import Measured, Undefined
 from medthink.workflow.written_text import TextPair
 
+SCORED_STATES = ("ok", "missing", "empty")
 LEVEL = 0.95
 RESAMPLES = 10_000
 GROUP_RESAMPLES = 2_000
@@ -63,19 +67,25 @@ def case_means(columns: Columns, cases: Sequence[int]) -> CaseMeans:
 def score_texts(
     step: str, pairs: Iterable[TextPair], *, rng: np.random.Generator, radcliq: RadCliQOptions | None = None
 ) -> TextScores:
-    """Every text metric over the pairs that are ok, and how many are not."""
+    """Every text metric over the pairs with a reference, over those that were written, and how many there are."""
     listed = list(pairs)
     # In a fixed order, because the last digits of float sums depend on it.
-    usable = sorted(pair for pair in listed if pair.state == "ok")
+    usable = sorted(pair for pair in listed if pair.state in SCORED_STATES)
     columns = score_pairs([pair.reference for pair in usable], [pair.candidate for pair in usable])
     composites = compute_radcliq(usable, radcliq)
     columns |= composites.columns
     groups = sorted({pair.group for pair in usable if pair.group})
     means = case_means(columns, [pair.case for pair in usable])
+    # A child's draws: how many texts are missing changes none of those that follow.
+    written = _score_written(columns, usable, rng=rng.spawn(1)[0])
+    metrics = _mean_scores(means, rng=rng)
     return TextScores(
         step=step,
         states=dict(sorted(Counter(pair.state for pair in listed).items())),
-        metrics=_mean_scores(means, rng=rng) + _not_computed(composites.not_computed),
+        metrics=(
+            *(replace(one, of_written=written.get(one.metric, one.value)) for one in metrics),
+            *_not_computed(composites.not_computed),
+        ),
         by_group={group: _score_group(columns, usable, group, rng=rng) for group in groups},
         case_values=means.by_case(),
         radcliq=composites.fingerprint or UNSET,
@@ -106,6 +116,17 @@ def _not_computed(reason: str) -> tuple[MetricScore, ...]:
         MetricScore(metric=name, version=metrics[name].version, direction=metrics[name].direction, not_computed=reason)
         for name in NAMES
     )
+
+
+def _score_written(columns: Columns, usable: list[TextPair], *, rng: np.random.Generator) -> dict[str, Measured | None]:
+    """Every metric's mean over the texts that were written; nothing where that is all of them."""
+    rows = [place for place, pair in enumerate(usable) if pair.state == "ok"]
+    if len(rows) == len(usable):
+        return {}
+    part: Columns = {name: [values[row] for row in rows] for name, values in columns.items()}
+    return {
+        one.metric: one.value for one in _mean_scores(case_means(part, [usable[row].case for row in rows]), rng=rng)
+    }
 
 
 def _score_group(

@@ -13,6 +13,7 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cases.slices import SLICINGS, SMALL, sort_slices
 from medthink.cli.command import run_command
 from medthink.core.errors import DataError, UsageError
+from medthink.metrics.radcliq.composite import Components, radcliq_v1
 from medthink.metrics.registry import METRICS, score_pairs
 from medthink.scoring.inputs import (
     ScoringInput,
@@ -151,8 +152,38 @@ def test_steps_are_scored_per_image_and_missing_findings_are_a_state(bench):
     scored = {one.step: one for one in score(made).steps}
     assert scored["findings"].states == {"missing": 3, "ok": 1}
     assert scored["summary"].states == {"empty": 1, "missing": 1}
-    rouge = {one.metric: one.value for one in scored["findings"].metrics}["rouge1"]
-    assert rouge == Undefined(reason="one case shows no spread", n=1, value=1.0)
+    rouge = {one.metric: one for one in scored["findings"].metrics}["rouge1"]
+    # Written in one of two cases, and there for one of two images; of what was written, all is right.
+    assert (rouge.value.value, rouge.value.n) == (0.25, 2)
+    assert rouge.of_written == Undefined(reason="one case shows no spread", n=1, value=1.0)
+
+
+def test_leaving_texts_out_never_helps_in_any_metric(tmp_path):
+    table = tmp_path / "components.csv"
+    rows = [f"{case}/0/1,0.5,0.5,0.5,0.5" for case in range(15)]
+    table.write_text("\n".join(["id,radgraph,bertscore,semb,bleu", *rows]) + "\n")
+    reference, written = "There is a mass in the liver.", "There is a mass in the liver. No cyst."
+    found = {}
+    for state in ("missing", "empty", "ok"):
+        pairs = [TextPair(f"{case}/0/1", case, "ok", reference, written, "CT") for case in range(5)]
+        text = written if state == "ok" else ""
+        pairs += [TextPair(f"{case}/0/1", case, state, reference, text, "CT") for case in range(5, 15)]
+        made = score_texts("findings", pairs, rng=np.random.default_rng(1), radcliq=RadCliQOptions(components=table))
+        found[state] = {one.metric: one for one in made.metrics}
+    for name, metric in found["ok"].items():
+        assert metric.of_written == metric.value
+        for state in ("missing", "empty"):
+            value = found[state][name].value.value
+            # A text that states nothing has no precision, and contradicts nothing.
+            if metric.direction != "neither" and name not in (
+                "finding_precision",
+                "finding_conflicts",
+                "radcliq.bleu2",
+            ):
+                assert value > metric.value.value if metric.direction == "lower" else value < metric.value.value, name
+            assert found[state][name].of_written.value == pytest.approx(metric.value.value)
+    full = radcliq_v1(Components(0.5, 0.5, 0.5, 0.5))
+    assert found["missing"]["radcliq_v1"].value.value == pytest.approx((5 * full + 10 * 2.4501430833) / 15)
 
 
 def test_radcliq_is_computed_from_given_components_or_says_why_not(make_run, twi, tmp_path):

@@ -19,7 +19,8 @@ Fingerprint = dict[str, dict[str, str]]
 """By component, what its values depend on: weights by digest, packages by version, options."""
 TellProgress = Callable[[str, int, int], None]
 """Called with a component, the number of texts it has to encode, and how many more are done."""
-_NOTHING = Components(0.0, 0.0, 0.0, 0.0)
+NOTHING_WRITTEN = Components(0.0, 0.0, 0.0, 0.0)
+"""The components of an empty candidate."""
 FIELDS = ("radgraph", "bertscore", "semb", "bleu2")
 POLICY = (
     "idf off; empty candidate: all components 0; empty reference: left out; mean over pairs; lower is better; "
@@ -144,6 +145,6 @@ def _assemble(
 def _row(state: PairState, components: Components | None) -> RadCliQRow:
     if state == "empty_reference":
         return RadCliQRow(state, None, None, None)
-    known = _NOTHING if state == "empty_candidate" else components
+    known = NOTHING_WRITTEN if state == "empty_candidate" else components
     assert known is not None
     return RadCliQRow(state, known, radcliq_v0(known), radcliq_v1(known))

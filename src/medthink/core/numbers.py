@@ -6,25 +6,38 @@ NOTHING = "–"
 
 def as_percent(share: float, digits: int = 1) -> str:
     """`0.341` as `34.1 %`."""
-    return f"{share * 100:.{digits}f} %"
+    return f"{as_decimal(share * 100, digits)} %"
 
 
 def as_rate(share: float, low: float, high: float) -> str:
     """A rate with its interval: `57.2 % (53.6–60.8)`; a share of a gain may be negative: `5.1 % (−13.0 to 23.2)`."""
+    share, low, high = (_rounded(one, 3) for one in (share, low, high))
     to = "–" if low >= 0 else " to "
     return f"{as_percent(share)} ({low * 100:.1f}{to}{high * 100:.1f})".replace("-", "−")
 
 
-def as_points(difference: float) -> str:
+def as_points(difference: float, digits: int = 1) -> str:
     """A difference of rates in percentage points, with its sign: `+2.7`, `−8.0`."""
-    # Rounded first, so that nothing is written as −0.0.
-    return f"{round(difference * 100, 1) + 0.0:+.1f}".replace("-", "−")
+    return f"{_rounded(difference * 100, digits):+.{digits}f}".replace("-", "−")
+
+
+def as_points_and_ends(difference: float, low: float, high: float) -> tuple[str, str]:
+    """`+2.7` and `−2.7 to +8.0`; more digits where the nearer end is not 0 and would be written as 0: it decides."""
+    nearer = 0.0 if low <= 0 <= high else min(low, high, key=abs)
+    digits = next((k for k in range(1, 5) if not nearer or _rounded(nearer * 100, k)), 5)
+    return as_points(difference, digits), f"{as_points(low, digits)} to {as_points(high, digits)}"
 
 
 def as_value_with_interval(value: float, low: float, high: float) -> str:
     """A number with its interval: `0.143 (0.139–0.147)`, `0.010 (−0.020 to 0.040)`."""
+    value, low, high = (_rounded(one, 3) for one in (value, low, high))
     to = "–" if low >= 0 else " to "
     return f"{value:.3f} ({low:.3f}{to}{high:.3f})".replace("-", "−")
+
+
+def as_decimal(value: float, digits: int) -> str:
+    """`1.17`, `−0.25`."""
+    return f"{_rounded(value, digits):.{digits}f}".replace("-", "−")
 
 
 def as_p_value(p: float, floor: float = 0.0) -> str:
@@ -61,5 +74,11 @@ def these_readers(number: int) -> str:
 
 
 def _plain(small: float) -> str:
-    """Two significant digits, never as `4e-05`."""
-    return f"{float(f'{small:.1e}'):.10f}".rstrip("0")
+    """Two significant digits, never as `4e-05`, and two decimals at least."""
+    whole, _, decimals = f"{float(f'{small:.1e}'):.10f}".partition(".")
+    return f"{whole}.{decimals.rstrip('0'):0<2}"
+
+
+def _rounded(value: float, digits: int) -> float:
+    """Rounded first, so that nothing is written as −0.0."""
+    return round(value, digits) + 0.0

@@ -211,7 +211,9 @@ def _latex_group(title: str, table: Table) -> Iterator[str]:
     yield " & ".join(map(escape_latex, table.columns)) + r" \\"
     yield r"\midrule"
     for row in table.rows:
-        yield " & ".join(map(escape_latex, row)) + r" \\"
+        # The first cell is in braces: after a row's end, LaTeX reads a bracket as a length.
+        first, *rest = map(escape_latex, row)
+        yield " & ".join((f"{{{first}}}", *rest)) + r" \\"
     yield r"\bottomrule"
     yield r"\end{tabular}}"
     yield r"\end{table}"

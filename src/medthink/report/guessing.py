@@ -9,7 +9,7 @@ from medthink.audit.rivals import rival_guesses
 from medthink.audit.runs import RunAudit, audit_run
 from medthink.cases.benchmark import Benchmark
 from medthink.core.markup import Markup, Table, fold_section, tag
-from medthink.core.numbers import as_p_value, as_percent, as_points
+from medthink.core.numbers import as_p_value, as_percent, as_points, as_points_and_ends
 from medthink.report.runs import ComparableGroup, ReportRun
 from medthink.report.summary import name_some
 from medthink.report.tables import table_markup
@@ -73,7 +73,8 @@ def _group_markup(audited: GroupAudit) -> Iterator[Markup]:
 def points_with_interval(measured: Measured) -> str:
     """A difference of rates in points: `+4.2 (−1.0 to +9.4)`."""
     if isinstance(measured, Estimate):
-        return f"{as_points(measured.value)} ({as_points(measured.low)} to {as_points(measured.high)})"
+        value, ends = as_points_and_ends(measured.value, measured.low, measured.high)
+        return f"{value} ({ends})"
     return "–" if measured.value is None else f"{as_points(measured.value)} (no interval)"
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import msgspec
 
+from medthink.core.numbers import count_of
 from medthink.models.request import Effort
 from medthink.report.runs import ReportRun, short_models
 from medthink.report.tables import tokens_per_case
@@ -16,6 +17,8 @@ from medthink.stats.comparisons.ranks import pareto_set
 from medthink.stats.estimate import Measured, Undefined, ends_of
 
 _SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)(b|m)(?![a-z0-9])", re.IGNORECASE)
+# The sizes with what joins them to the name; "a3b" is the active part of a mixture.
+_SIZES = re.compile(r"[-_ /]*(?<![a-z0-9.])a?\d+(?:\.\d+)?[bm](?![a-z0-9])[-_ /]*", re.IGNORECASE)
 _FEWEST_MILLIONS = 20
 
 
@@ -29,8 +32,8 @@ def model_size(model: str) -> float | None:
 
 
 def model_family(model: str) -> str:
-    """The model's name before its size, shared by models of other sizes."""
-    return _SIZE.split(model, maxsplit=1)[0].rstrip("-_ /.") or model
+    """The model's name without its size: what siblings of other sizes share; thinking and instruct are two lines."""
+    return "-".join(filter(None, _SIZES.split(model))) or model
 
 
 CurveAxis = Literal["share", "effort", "tokens", "size"]
@@ -92,7 +95,7 @@ class Series(NamedTuple):
 
 
 class PricedRun(NamedTuple):
-    """A run with its price, and whether no other run is both cheaper and more accurate."""
+    """A run with its price, and whether no other beats it on one of price and accuracy without losing on the other."""
 
     run: PlottedRun
     usd: float
@@ -160,11 +163,17 @@ def find_curves(axis: CurveAxis, runs: Sequence[PlottedRun], most: int) -> Serie
 
 
 def price_runs(runs: Sequence[PlottedRun]) -> list[PricedRun]:
-    """The runs whose price is known and not zero, cheapest first."""
-    known = [(run.usd, run) for run in runs if run.usd and run.accuracy.value is not None]
+    """The runs whose price is known, cheapest first; also those that cost nothing."""
+    known = [(run.usd, run) for run in runs if run.usd is not None and run.accuracy.value is not None]
     known.sort(key=lambda one: (one[0], -one[1].value))
     best = pareto_set([usd for usd, _ in known], [run.value for _, run in known])
     return [PricedRun(run, usd, place in best) for place, (usd, run) in enumerate(known)]
+
+
+def free_note(priced: Sequence[PricedRun]) -> str:
+    """That what costs nothing is counted and not drawn; "" where everything has a price."""
+    free = sum(one.usd == 0 for one in priced)
+    return f" {count_of(free, 'of them costs', 'of them cost')} nothing, and no place on this axis." if free else ""
 
 
 def _held(axis: CurveAxis, varied: str, run: PlottedRun) -> _Held:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from medthink.core.markup import Markup, Table, tag
-from medthink.core.numbers import as_count, as_points
+from medthink.core.numbers import as_count, as_points, as_points_and_ends
 from medthink.metrics.registry import shown_in
 from medthink.report.runs import ComparableGroup, ReportRun, answer_pairs
 from medthink.scoring.scores import MetricScore, Scores, cost_text, rate_text, value_text
@@ -106,7 +106,7 @@ def tokens_per_case(entry: ReportRun) -> float | None:
     usage = entry.scores.usage
     if usage is None or not usage.output_tokens.value:
         return None
-    return usage.output_tokens.value / len(entry.material.predictions)
+    return usage.output_tokens.value / len({one.case for one in entry.material.predictions})
 
 
 def _metric_text(metric: MetricScore | None) -> str:
@@ -161,8 +161,8 @@ def _cell(pair: RankedPair, sign: int) -> Markup:
     kind, mark = "same", "≈"
     if pair.is_different:
         kind, mark = ("better", "▲") if value * sign > 0 else ("worse", "▼")
-    told = ""
+    shown, told = as_points(value * sign), None
     if ends:
-        low, high = sorted(end * sign for end in ends)
-        told = f"{as_points(low)} to {as_points(high)} points"
-    return tag("td", f"{as_points(value * sign)} ", tag("span", mark, class_="mark"), class_=kind, title=told or None)
+        shown, between = as_points_and_ends(value * sign, *sorted(end * sign for end in ends))
+        told = f"{between} points"
+    return tag("td", f"{shown} ", tag("span", mark, class_="mark"), class_=kind, title=told)

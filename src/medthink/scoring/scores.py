@@ -5,7 +5,15 @@ from typing import Any
 
 import msgspec
 
-from medthink.core.numbers import NOTHING, as_percent, as_points, as_rate, as_usd, as_value_with_interval
+from medthink.core.numbers import (
+    NOTHING,
+    as_percent,
+    as_points,
+    as_points_and_ends,
+    as_rate,
+    as_usd,
+    as_value_with_interval,
+)
 from medthink.metrics.answers import UsageSummary
 from medthink.metrics.radcliq.score import Fingerprint
 from medthink.metrics.registry import Direction
@@ -186,7 +194,8 @@ def difference_text(measured: Measured | None) -> str:
     if measured is None or (not isinstance(measured, Estimate) and measured.value is None):
         return "–"
     if isinstance(measured, Estimate):
-        return f"{as_points(measured.value)} points ({as_points(measured.low)} to {as_points(measured.high)})"
+        value, ends = as_points_and_ends(measured.value, measured.low, measured.high)
+        return f"{value} points ({ends})"
     return f"{as_points(measured.value or 0.0)} points (no interval: {measured.reason})"
 
 

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from medthink.core.numbers import as_percent, as_rate
+from medthink.core.numbers import as_decimal, as_percent, as_rate
 
 
 class Estimate(msgspec.Struct, frozen=True, kw_only=True, tag="estimate", tag_field="kind"):
@@ -87,8 +87,9 @@ def rate_cell(measured: Measured) -> str:
 def mean_cell(measured: Measured, digits: int) -> str:
     """`1.17 (1.09–1.25)` with so many digits."""
     if isinstance(measured, Estimate):
-        return f"{measured.value:.{digits}f} ({measured.low:.{digits}f}–{measured.high:.{digits}f})".replace("-", "−")
-    return "–" if measured.value is None else f"{measured.value:.{digits}f} (no interval)".replace("-", "−")
+        value, low, high = (as_decimal(one, digits) for one in (measured.value, measured.low, measured.high))
+        return f"{value} ({low}–{high})"
+    return "–" if measured.value is None else f"{as_decimal(measured.value, digits)} (no interval)"
 
 
 Floats = npt.NDArray[np.float64]

@@ -6,7 +6,15 @@ import subprocess
 import pytest
 
 from made_runs import make_run
-from medthink.report.exports import csv_table, escape_latex, escape_markdown, latex_tables, markdown_tables
+from medthink.core.markup import Table
+from medthink.report.exports import (
+    _latex_group,
+    csv_table,
+    escape_latex,
+    escape_markdown,
+    latex_tables,
+    markdown_tables,
+)
 from medthink.report.guessing import audit_group, points_with_interval
 from medthink.report.runs import group_entries, load_entries
 from medthink.report.tables import headline_table
@@ -85,6 +93,9 @@ def test_the_table_of_numbers_has_the_gain_with_its_interval(blind):
 def test_latex_compiles(groups, hostile, tmp_path):
     named = [*groups, *hostile]
     tables = latex_tables(named, [audit_group(group, trains=False) for group in named])
+    # After a row's end a bracket would be a length, and a script that the fonts lack is written in brackets.
+    rows = (("[a] run", "[b]"), ("模型", "–"), ("Модель ᚠ ع", "x"), ("\u0301e ~^\\", "👩‍⚕️"))
+    tables += "\n".join(_latex_group("[t] 模型", Table(("[run]", "b"), rows)))
     packages = r"\usepackage{booktabs}\usepackage{graphicx}\usepackage[T1]{fontenc}"
     text = rf"\documentclass{{article}}{packages}\begin{{document}}{tables}\end{{document}}"
     (tmp_path / "t.tex").write_text(text, encoding="utf-8")

@@ -14,6 +14,7 @@ from medthink.report.figures.slices import one_per_model, slices_drawing, steps_
 from medthink.report.figures.style import draw_markup, save_drawing
 from medthink.report.runs import group_entries, load_entries
 from medthink.report.series import find_curves, plot_entry, price_runs
+from medthink.report.tables import tokens_per_case
 from medthink.stats.estimate import Undefined
 
 
@@ -83,9 +84,25 @@ def test_sizes_under_unlike_conditions_are_not_joined(bench, tmp_path):
 
 
 def test_a_run_that_cost_nothing_has_no_place_on_a_scale_of_costs(bench, tmp_path):
-    paths = [make_run(tmp_path / f"{usd}", bench, model=f"server/{usd}", usd=usd) for usd in (0.0, 0.1)]
+    skills = {0.0: 0.9, 0.1: 0.5, 0.2: 0.6}
+    paths = [
+        make_run(tmp_path / f"{usd}", bench, model=f"server/{usd}", usd=usd, skill=skill)
+        for usd, skill in skills.items()
+    ]
     (group,) = group_entries(load_entries(paths))
-    assert [one.run.model for one in price_runs([plot_entry(entry) for entry in group.entries])] == ["server/0.1"]
+    # It counts all the same: what is dearer and less accurate is not in the Pareto set.
+    priced = price_runs([plot_entry(entry) for entry in group.entries])
+    assert (priced[0].run.model, priced[0].is_best) == ("server/0.0", True)
+    assert not any(one.is_best for one in priced[1:])
+    message = cost_drawing(group).message
+    assert "1 of 3 runs with a known cost are in the Pareto set" in message and "1 of them costs nothing" in message
+    assert len(cost_drawing(group).table.rows) == 3
+
+
+def test_output_tokens_per_case_do_not_shrink_with_the_samples(bench, tmp_path):
+    run = make_run(tmp_path / "many", bench, tokens=100, samples=3)
+    (entry,) = load_entries([run])
+    assert tokens_per_case(entry) == 300
 
 
 def test_the_best_run_of_each_model_is_drawn_before_second_ones(blind):

@@ -36,9 +36,13 @@ def test_sizes_are_read_off_names_or_not_at_all(model, size):
 
 @pytest.mark.parametrize(
     ("model", "family"),
-    [("server/kin-27b-a3b", "server/kin"), ("kin_4b_it", "kin"), ("27b", "27b"), ("gpt-5", "gpt-5")],
-)
-def test_a_family_is_the_name_before_the_size(model, family):
+    [
+        ("server/kin-27b-a3b", "server/kin"), ("kin_4b_it", "kin-it"), ("27b", "27b"), ("gpt-5", "gpt-5"),
+        ("qwen3-vl-8b-thinking", "qwen3-vl-thinking"), ("qwen3-vl-30b-a3b-instruct", "qwen3-vl-instruct"),
+        ("kin-v0.8b", "kin-v0.8b"),
+    ],
+)  # fmt: skip
+def test_a_family_is_one_product_in_all_its_sizes(model, family):
     assert model_family(model) == family
 
 

@@ -9,7 +9,7 @@ from msgspec import to_builtins
 from medthink.cli.flags import PATH, by_case_flag, data_flag, json_flag, split_flag
 from medthink.cli.output import console, draw, print_json, print_line, print_table
 from medthink.core.errors import UsageError
-from medthink.core.numbers import as_p_value, as_percent, as_points, as_usd
+from medthink.core.numbers import as_p_value, as_percent, as_points_and_ends, as_usd
 
 if TYPE_CHECKING:
     from medthink.runs.manifest import RunSpec
@@ -301,5 +301,5 @@ def _interval(one: "SequentialStatement") -> str:
     if one.low is None or one.high is None:
         return "verdict only"
     if one.is_difference:
-        return f"{as_points(one.low)} to {as_points(one.high)}"
+        return as_points_and_ends(0.0, one.low, one.high)[1]
     return f"{one.low * 100:.1f} to {one.high * 100:.1f}"

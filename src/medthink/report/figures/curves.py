@@ -6,7 +6,7 @@ from medthink.core.markup import Table, one_line
 from medthink.core.numbers import as_usd
 from medthink.report.figures.style import COLOURS, INK, MARKS, SOFT, FigureSpec, log_axis, percent_axis
 from medthink.report.runs import ComparableGroup
-from medthink.report.series import CurveAxis, Point, Series, find_curves, plot_entry, price_runs
+from medthink.report.series import CurveAxis, Point, Series, find_curves, free_note, plot_entry, price_runs
 from medthink.scoring.scores import rate_text
 
 if TYPE_CHECKING:
@@ -122,15 +122,16 @@ def _table(panel: Panel) -> Table:
 def cost_drawing(group: ComparableGroup) -> FigureSpec | None:
     """Cost across, accuracy up; the runs of the Pareto set are joined and named."""
     priced = price_runs([plot_entry(entry) for entry in group.lettered])
-    if len(priced) < 2:
+    drawn = [one for one in priced if one.usd > 0]
+    if len(drawn) < 2:
         return None
-    best = [one for one in priced if one.is_best]
+    best = [one for one in drawn if one.is_best]
 
     def draw(figure: "Figure") -> None:
         axes = figure.subplots()
         axes.step([one.usd for one in best], [one.run.value for one in best], where="post", color=SOFT, linewidth=1)
         numbers = {one.run.label: str(number) for number, one in enumerate(best, 1)}
-        for one in priced:
+        for one in drawn:
             colour, mark = (COLOURS[0], MARKS[0]) if one.is_best else (COLOURS[1], MARKS[1])
             if ends := one.run.ends:
                 axes.plot((one.usd, one.usd), ends, color=colour, linewidth=0.9, alpha=0.55)
@@ -140,7 +141,7 @@ def cost_drawing(group: ComparableGroup) -> FigureSpec | None:
         for label, number in numbers.items():
             axes.plot([], [], " ", label=f"{number}  {one_line(label, 38)}")
         figure.legend(loc="outside lower center", ncols=2, handlelength=0, handletextpad=0)
-        log_axis(axes, [one.usd for one in priced], as_usd)
+        log_axis(axes, [one.usd for one in drawn], as_usd)
         axes.set(xlabel="cost of the run (US dollars)", ylabel="accuracy (%)", ylim=(0, None))
         percent_axis(axes, along="y")
 
@@ -154,8 +155,9 @@ def cost_drawing(group: ComparableGroup) -> FigureSpec | None:
         for one in priced
     )
     message = (
-        f"{len(best)} of {len(priced)} runs with a known cost are in the Pareto set (blue, joined, numbered): no "
-        "other is both cheaper and more accurate. Small differences between neighbours may be within their intervals."
+        f"{sum(one.is_best for one in priced)} of {len(priced)} runs with a known cost are in the Pareto set (blue, "
+        f"joined, numbered): no other is both cheaper and more accurate.{free_note(priced)} Small differences between "
+        "neighbours may be within their intervals."
     )
     columns = ("Run", "Cost", "Accuracy (95 % interval)", "In the Pareto set")
     table = Table(columns, rows, frozenset({1, 2}))

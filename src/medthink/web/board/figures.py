@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from medthink.board.ranking import BoardRow, Leaderboard, RivalRow
 from medthink.core.numbers import as_usd
-from medthink.report.series import Curve, CurveAxis, PlottedRun, PricedRun, Series, find_curves, price_runs
+from medthink.report.series import Curve, CurveAxis, PlottedRun, PricedRun, Series, find_curves, free_note, price_runs
 from medthink.scoring.scores import rate_text
 from medthink.web.app.charts import (
     NARROW,
@@ -144,19 +144,21 @@ def price_figure(rows: Sequence[BoardRow], rivals: Sequence[RivalRow]) -> BoardF
     None for fewer than two priced rows.
     """
     priced = price_runs([plot_row(row) for row in rows])
-    if len(priced) < 2:
+    drawn = [one for one in priced if one.usd > 0]
+    if len(drawn) < 2:
         return None
     best = sum(one.is_best for one in priced)
     caption = (
         f"{best} of {len(priced)} models with a known price are Pareto optimal (filled and joined): no other is both "
-        "cheaper and more accurate. Price of a case as traced, on a logarithmic axis. Lines: 95 % intervals."
+        f"cheaper and more accurate.{free_note(priced)} Price of a case as traced, on a logarithmic axis. "
+        "Lines: 95 % intervals."
     )
     return BoardFigure(
         key="price",
         title="Accuracy and price",
         caption=caption,
-        wide=_draw_prices(WIDE, priced, rivals),
-        narrow=_draw_prices(NARROW, priced, rivals),
+        wide=_draw_prices(WIDE, drawn, rivals),
+        narrow=_draw_prices(NARROW, drawn, rivals),
         columns=("Model", "Price per case", "Accuracy (95 %)", "Pareto optimal"),
         rows=tuple(
             (

@@ -226,11 +226,16 @@ def fingerprint_texts(cases: Iterable[Case]) -> str:
 
 
 class CaseFingerprint(NamedTuple):
-    """A case's lines in the two fingerprints: all of it, and its texts alone; an unreadable image counts as null."""
+    """A case's lines in the two fingerprints: all of it, and its texts alone; and its images' digests, or null."""
 
     whole: str
     texts: str
-    missing_images: int
+    images: tuple[str | None, ...] = ()
+
+    @property
+    def missing_images(self) -> int:
+        """How many images cannot be read."""
+        return self.images.count(None)
 
     @property
     def digest(self) -> str:
@@ -254,7 +259,7 @@ class FingerprintBuilder:
         # No threads: with images of 50 KB they hand the interpreter to and fro, at twice the CPU and no gain in time.
         for case in benchmark:
             made = _print_of(case)
-            self._lines.append(made)
+            self._lines.append(made._replace(images=()))
             if self._note is not None:
                 self._note(case, made)
             yield case
@@ -273,7 +278,7 @@ def _print_of(case: Case) -> CaseFingerprint:
     row = row_from_case(case)
     images = [_digest_or_none(image) for image in case.question.images]
     content: dict[str, Any] = {"row": row, "images": images}
-    return CaseFingerprint(_line(case, content), _line(case, row), images.count(None))
+    return CaseFingerprint(_line(case, content), _line(case, row), tuple(images))
 
 
 def _line(case: Case, content: dict[str, Any]) -> str:

@@ -17,6 +17,7 @@ from medthink.cases.case import Case
 from medthink.runs.calls.asking import CaseAsk, Deferred, LedgerCallMaker
 from medthink.runs.calls.budget import BudgetReached
 from medthink.runs.ledger.ledger import Ledger
+from medthink.runs.selection import PinnedImages
 from medthink.workflow.ask import Prompt
 from medthink.workflow.condition import Condition
 from medthink.workflow.prediction import Prediction, make_prediction
@@ -55,7 +56,9 @@ class Engine:
         benchmark: Benchmark,
         is_same_release: bool,
         rule: StoppingRule | None = None,
+        pins: PinnedImages | None = None,
     ) -> None:
+        self._pins = pins
         self._rule = rule
         self._task = task
         self._condition = condition
@@ -88,7 +91,7 @@ class Engine:
             self._see(kept, is_kept=True)
             return
         shown, cues = self._showing.show(case)
-        ask = CaseAsk(self._desk, self._condition, case_id=case.id, sample=sample)
+        ask = CaseAsk(self._desk, self._condition, case_id=case.id, sample=sample, pins=self._pins)
         outcome = await self._task.run(shown.question, cues, ask, self._condition)
         prediction = make_prediction(case, sample, shown, outcome, ask.spent)
         await self._ledger.save_prediction(

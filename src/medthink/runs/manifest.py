@@ -30,7 +30,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     `uncounted_replies` never arrived or count no tokens, and may have been billed: they stand in `cost_usd` with the
     most that they may cost, and it is shown as "at least". `usage_doubts` counts replies with impossible token counts.
     `changes` is how much was written to the ledger, and `predictions_digest` is of the predictions file made of it:
-    where the ledger counts more, it knows more.
+    where the ledger counts more, it knows more. `stopped_by` is the error that ended the last session.
     """
 
     cases: int
@@ -48,6 +48,13 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     is_complete: bool
     changes: int = 0
     predictions_digest: str = ""
+    stopped_by: str = ""
+    remedy: str = ""
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether every case failed and no call was answered: there is nothing to score."""
+        return not self.calls.get("done") and set(self.states) == {"failed"}
 
     @property
     def is_least_cost(self) -> bool:

@@ -15,7 +15,7 @@ from msgspec.structs import force_setattr, replace
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
 from medthink.core.digest import digest_file
-from medthink.core.errors import DataError, UsageError
+from medthink.core.errors import DataError, MedThinkError, UsageError
 from medthink.core.files import open_for_reading, write_atomic
 from medthink.core.jsonio import read_stored_rows
 from medthink.core.markup import Markup, html_table, joined, tag
@@ -342,7 +342,9 @@ def path_of(run: RunOrPath) -> Path:
     return run.path if isinstance(run, Run) else Path(run)
 
 
-def write_results(out: Path, manifest: Manifest, ledger: Ledger, total: int) -> None:
+def write_results(
+    out: Path, manifest: Manifest, ledger: Ledger, total: int, *, ended_by: MedThinkError | None = None
+) -> None:
     """Write predictions and manifest from the ledger; the same ledger gives the same bytes."""
     written = hashlib.sha256()
 
@@ -353,6 +355,8 @@ def write_results(out: Path, manifest: Manifest, ledger: Ledger, total: int) -> 
 
     write_atomic(out / PREDICTIONS_FILE, lines())
     progress = replace(summarise(ledger, total), predictions_digest=written.hexdigest())
+    if ended_by is not None:
+        progress = replace(progress, stopped_by=ended_by.problem, remedy=ended_by.remedy)
     write_manifest(out, replace(manifest, progress=progress))
 
 

@@ -1,5 +1,8 @@
 """Selection of the cases that a run covers."""
 
+import hashlib
+from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Set
 from pathlib import Path
 from typing import NamedTuple
@@ -137,10 +140,37 @@ def read_selected(benchmark: Path, selection: Selection) -> HeldSplit:
 CASES_FILE = "cases.json"
 
 
+class PinnedImages:
+    """The images that a survey read, each by its path and content; eight bytes are kept of each."""
+
+    def __init__(self) -> None:
+        self._marks = array("Q")
+
+    def add(self, path: str, digest: str) -> None:
+        """Pin an image."""
+        self._marks.append(_mark(path, digest))
+
+    def finish(self) -> None:
+        """Put them in order, when all are added."""
+        self._marks = array("Q", sorted(self._marks))
+
+    def holds(self, path: str, digest: str) -> bool:
+        """Whether the image at this path had this content."""
+        mark = _mark(path, digest)
+        place = bisect_left(self._marks, mark)
+        return place < len(self._marks) and self._marks[place] == mark
+
+
+def _mark(path: str, digest: str) -> int:
+    name = path.encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.sha256(name + digest.encode()).digest()[:8], "big")
+
+
 class Survey(NamedTuple):
     """The result of one pass over the split; `digests` has the digest of each case's texts and images, by number."""
 
     fingerprints: Fingerprints
+    pins: PinnedImages
     digests: dict[int, str]
     cases: int
     calls: int
@@ -167,11 +197,15 @@ def survey(benchmark: Benchmark, selection: Selection, *, task: str, condition: 
     """Read the split once; UsageError if the selection names a missing case, or all images are missing."""
     digests: dict[int, str] = {}
     missing: dict[int, int] = {}
+    pins = PinnedImages()
     counter = _Counter(task, condition)
 
     def note(case: Case, made: CaseFingerprint) -> None:
         digests[case.id] = made.digest
         missing[case.id] = made.missing_images
+        for image, digest in zip(case.question.images, made.images, strict=True):
+            if digest is not None:
+                pins.add(image.path, digest)
 
     passing = benchmark[selection.split].pass_prints(note)
     unsharded = msgspec.structs.replace(selection, shard=None)
@@ -189,7 +223,9 @@ def survey(benchmark: Benchmark, selection: Selection, *, task: str, condition: 
             f"{benchmark.path}: all {counter.images:,} images are missing",
             remedy="run medthink data pull -o to fetch them",
         )
-    return Survey(passing.finish(), digests, len(chosen), counter.calls, counter.images, absent)
+    fingerprints = passing.finish()
+    pins.finish()
+    return Survey(fingerprints, pins, digests, len(chosen), counter.calls, counter.images, absent)
 
 
 def write_digests(out: Path, digests: dict[int, str]) -> None:

@@ -60,6 +60,8 @@ def resolve_manifest(spec: RunSpec, out: Path, seen: Survey) -> tuple[Manifest, 
             write_digests(out, seen.digests)
             write_manifest(out, new)
         return new, old.package == new.package
+    for name in (LEDGER, f"{LEDGER}-wal", f"{LEDGER}-shm", PREDICTIONS_FILE):
+        (out / name).unlink(missing_ok=True)  # of a run that nothing answered
     write_manifest(out, new)
     write_digests(out, seen.digests)
     return new, True
@@ -91,10 +93,22 @@ def find_earlier(out: Path, new: Manifest, digests: dict[int, str]) -> Manifest 
     if not (out / "run.json").exists():
         return None
     old = read_manifest(out)
+    if old.identity() != new.identity() and _is_blank(out):
+        return None
     is_open = old.fingerprint != new.fingerprint and _is_open_to(out, new, digests)
     compared = replace(new, fingerprint=old.fingerprint, text_fingerprint=old.text_fingerprint) if is_open else new
     refuse_other_run(old, compared, out)
     return old
+
+
+def _is_blank(out: Path) -> bool:
+    """Whether nothing in the run was answered or paid for: another run may be started in its place."""
+    if not (out / LEDGER).is_file():
+        return True
+    with closing(LedgerQueries.open(out)) as records:
+        totals = records.totals()
+    # Without a price, only what was billed for sure or perhaps is known.
+    return set(totals.calls) <= {"failed"} and not totals.spent.cost_usd and not totals.spent.uncounted
 
 
 def _is_open_to(out: Path, new: Manifest, digests: dict[int, str]) -> bool:
@@ -309,18 +323,23 @@ class _Worker:
                     benchmark=self._benchmark[spec.selection.split],
                     is_same_release=is_same_release,
                     rule=self._rule,
+                    pins=seen.pins,
                 )
                 tracker.enter(answerer.first_phase)
                 # However the run ends, its results so far can be read; the cause takes precedence over a full disk.
                 problems: AbstractContextManager[None] = suppress(MedThinkError)
+                ended_by: MedThinkError | None = None
                 try:
                     stopped_by = await calls.work(lambda: engine.run(select_cases(self._benchmark, spec.selection)))
-                    problems = nullcontext()
+                    problems, ended_by = nullcontext(), stopped_by
+                except MedThinkError as error:
+                    ended_by = error
+                    raise
                 finally:
                     with problems:
                         tracker.enter("writing")
                         ledger.end_writing()
-                        write_results(self._out, manifest, ledger, total)
+                        write_results(self._out, manifest, ledger, total, ended_by=ended_by)
             jobs = calls.jobs
         stopped_by = stopped_by and self._tell_rest(stopped_by, desk)
         return RunSession(Run(self._out), desk.made, stopped_by, tuple(tracker.counts.warnings), jobs)

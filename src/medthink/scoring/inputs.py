@@ -108,6 +108,7 @@ def _load_either(path: Path, data: Path | None, split: str, read: ReadSelected) 
 
 
 def _load(run: Run, data: Path | None, read: ReadSelected) -> ScoringInput:
+    refuse_unanswered(run)
     refuse_altered(run.path, run.manifest)
     cases, predictions = run.cases(data, read=read), list(run.predictions())
     whole = ScoringInput(str(run.path), run.manifest, run.manifest.text_fingerprint, cases, predictions)
@@ -123,6 +124,19 @@ def _load(run: Run, data: Path | None, read: ReadSelected) -> ScoringInput:
     if not material.cases:
         raise DataError("no case is finished yet", file=run.path, remedy="run the same command again")
     return material
+
+
+def refuse_unanswered(run: Run) -> None:
+    """Raise DataError, with the reason, for a run in which nothing was answered: it has no score."""
+    progress = run.manifest.progress
+    if progress is not None and progress.is_unanswered:
+        why = f": {progress.stopped_by}" if progress.stopped_by else ""
+        again = progress.remedy or f"medthink show {run.path} --failed says why"
+        raise DataError(
+            f"nothing was answered, so there is no score{why}",
+            file=run.path,
+            remedy=f"{again}; another command may use the same --out",
+        )
 
 
 def restrict_to_cases(material: ScoringInput, kept: Set[int]) -> ScoringInput:

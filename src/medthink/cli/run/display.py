@@ -121,6 +121,7 @@ def show_progress_of(run: Path, manifest: Manifest, progress: Progress) -> None:
         ("calls", f"{describe_states(progress.calls)}; {progress.attempts:,} attempts sent"),
         ("cost", _say_cost(progress)),
         ("state", _say_state(progress)),
+        *([("stopped by", f"{progress.stopped_by} → {progress.remedy}")] if progress.stopped_by else []),
         *say_jobs_waiting(run),
         *say_failures(run),
     ]

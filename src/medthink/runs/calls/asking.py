@@ -29,6 +29,7 @@ from medthink.runs.calls.budget import Budget, BudgetReached, Reservation
 from medthink.runs.ledger.ledger import Call, Ledger, RecordedCall
 from medthink.runs.ledger.queries import LEDGER, FinishedEarlier, LedgerQueries
 from medthink.runs.progress import ProgressTracker
+from medthink.runs.selection import PinnedImages
 from medthink.workflow.ask import Prompt, Unanswered, Unfinished
 from medthink.workflow.condition import Condition
 from medthink.workflow.forms import FormPrompt
@@ -317,9 +318,12 @@ class _Account:
 
 
 class CaseAsk:
-    """`ask` for one case and sample; its images are encoded once and shared by the steps."""
+    """`ask` for one case and sample; its images, which must be as `pins` has them, are encoded once for all steps."""
 
-    def __init__(self, desk: CallMaker, condition: Condition, *, case_id: int, sample: int) -> None:
+    def __init__(
+        self, desk: CallMaker, condition: Condition, *, case_id: int, sample: int, pins: PinnedImages | None = None
+    ) -> None:
+        self._pins = pins
         self._desk = desk
         self._condition = condition
         self._case_id = case_id
@@ -366,7 +370,7 @@ class CaseAsk:
             self._encode(new)
 
     def _encode(self, images: list[Image]) -> None:
-        self._parts |= encode_images(images, self._condition)
+        self._parts |= {image.path: encode_image(image, self._condition, self._pins) for image in images}
 
 
 def call_for(spec: str, prompt: HasKind, request: Request, case_id: int) -> Call:
@@ -402,9 +406,13 @@ def all_replies(outcomes: list[Reply | BaseException]) -> list[Reply]:
     raise Unanswered(first.state, first.detail, kept)
 
 
-def encode_image(image: Image, condition: Condition) -> ImagePart:
-    """The image as sent: its own bytes, unless the condition allows resizing."""
+def encode_image(image: Image, condition: Condition, pins: PinnedImages | None = None) -> ImagePart:
+    """The image as sent: its own bytes, unless the condition allows resizing; DataError if it is not as pinned."""
     data, known = image.read_known()
+    if pins is not None and not pins.holds(image.path, known.digest):
+        raise DataError(
+            "it has changed since the run was started", file=image.path, remedy="put it back, then run again"
+        )
     limits = (condition.image_max_side, condition.image_max_bytes)
     if limits == (None, None) and (size := known.plain_size) is not None:
         return ImagePart.from_bytes(data, "image/jpeg", width=size.width, height=size.height, digest=known.digest)

@@ -105,10 +105,23 @@ class IndexedRun:
             return self._spent.uncounted > 0
         return self.manifest.progress is not None and self.manifest.progress.is_least_cost
 
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether every case failed and no call was answered: the run has no score."""
+        return self.manifest.progress is not None and self.manifest.progress.is_unanswered
+
+    @property
+    def stop(self) -> str:
+        """What ended the last session, and what to do, if it was an error."""
+        progress = self.manifest.progress
+        if progress is None or self.activity == "running" or not progress.stopped_by:
+            return ""
+        return " → ".join(part for part in (progress.stopped_by, progress.remedy) if part)
+
     @cached_property
     def hits(self) -> list[bool]:
         """Whether each prediction is right, in the order of the rows; empty if there are no graded answers."""
-        if self.bench is None or not self.has_letters:
+        if self.bench is None or not self.has_letters or self.is_unanswered:
             return []
         answers = self.bench.answers
         return [row.state == "ok" and row.prediction == answers[row.case] for row in self.rows]

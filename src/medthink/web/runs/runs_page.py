@@ -46,6 +46,8 @@ class RunLine(msgspec.Struct, frozen=True, kw_only=True):
     cost: str
     created_at: str
     doubt: str
+    stop: str = ""
+    is_unanswered: bool = False
 
 
 class RunGroup(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,6 +123,8 @@ def make_line(run: IndexedRun, standing: RunAccuracy | None) -> RunLine:
         cost=tell_money(run.cost_usd, is_least=run.is_least_cost),
         created_at=manifest.created_at[:16].replace("T", " "),
         doubt=run.doubt,
+        stop=run.stop,
+        is_unanswered=run.is_unanswered,
     )
 
 

@@ -49,11 +49,12 @@ def map_on_ray(work: Callable[[Portion], Made], portions: Iterable[Portion]) -> 
 def run_shards(spec: "RunSpec", transport: "Transport", count: int, tell: Callable[[ShardEnd], None]) -> list[ShardEnd]:
     """Make or continue the shards of a run as tasks of the cluster; `tell` is called for each that has ended."""
     assert spec.out is not None
+    shared = share_pace(transport, count)
     ray = connect_to_ray()
     begun = begin_shards(spec.out, count)
     task = ray.remote(max_retries=_RESTARTS, num_gpus=_gpus(ray, spec.model))(_do_in_folder)
     with lock_run(shards_folder(spec.out)), interrupted_by_signals():
-        work = ray.put(_WorkOnShard(share_pace(transport, count), begun.token))
+        work = ray.put(_WorkOnShard(shared, begun.token))
         tasks = {task.remote(str(Path.cwd()), work, one): one for one in split_run(spec, count)}
         try:
             return list(_ends(ray, tasks, tell))

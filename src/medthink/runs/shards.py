@@ -27,7 +27,7 @@ from medthink.runs.ledger.ledger import Ledger
 from medthink.runs.ledger.queries import LEDGER, LedgerQueries
 from medthink.runs.manifest import Manifest, Progress, RunSpec, read_manifest, write_manifest
 from medthink.runs.run import Run, write_results
-from medthink.runs.selection import Shard
+from medthink.runs.selection import CASES_FILE, Shard
 from medthink.runs.session import PLAN_FILE, run_session
 
 if TYPE_CHECKING:
@@ -47,6 +47,9 @@ def merge_shards(out: Path, runs: list[Path]) -> Run:
     with new_folder(out) as folder, closing(Ledger(folder / LEDGER)) as ledger:
         for run in runs:
             ledger.take_in(run)
+        if (runs[0] / CASES_FILE).is_file():
+            # Each shard has those of the whole split: a repaired image must not keep the run from going on.
+            shutil.copyfile(runs[0] / CASES_FILE, folder / CASES_FILE)
         write_results(folder, whole, ledger, sum(m.progress.cases for m in manifests if m.progress))
     return Run(out)
 
@@ -78,6 +81,7 @@ def _without_shard(manifest: Manifest) -> str:
 
 
 COPY_EVERY_S = 30.0
+_ROOM = "check that both folders can be reached and have room, then run the same command again"
 _SHARDS_FILE = "shards.json"
 
 
@@ -145,13 +149,18 @@ def _share(total: int, shard: Shard) -> int:
 
 
 def share_pace(transport: "Transport", count: int) -> "Transport":
-    """The rate limits of one of so many shards, so that all together stay within the limits."""
+    """The rate limits of one of so many shards, so that together they stay within them; UsageError if they cannot."""
     pace = transport.pace
     rpm, tpm = pace.requests_per_minute, pace.tokens_per_minute
+    if rpm is not None and rpm < count:
+        raise UsageError(
+            f"--rpm {rpm} cannot be divided among {count} shards: one each would be {count} requests a minute",
+            remedy=f"use --shards {rpm} or fewer, or a higher --rpm",
+        )
     shared = replace(
         pace,
         concurrency=max(1, pace.concurrency // count),
-        requests_per_minute=None if rpm is None else max(1, rpm // count),
+        requests_per_minute=None if rpm is None else rpm // count,
         tokens_per_minute=None if tpm is None else max(1, tpm // count),
     )
     return replace(transport, pace=shared)
@@ -200,12 +209,15 @@ def merge_split(spec: RunSpec, count: int) -> Run:
 
 def copy_run(run: Path, target: Path) -> None:
     """Copy a run that may be in progress: the ledger first, so that no manifest counts more than its ledger has."""
-    target.mkdir(parents=True, exist_ok=True)
-    if (run / LEDGER).is_file():
-        _copy_ledger(run / LEDGER, target / LEDGER)
-    for path in sorted(run.iterdir()):
-        if path.is_file() and not path.name.startswith((".", LEDGER)):
-            write_atomic(target / path.name, [path.read_bytes()])
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        if (run / LEDGER).is_file():
+            _copy_ledger(run / LEDGER, target / LEDGER)
+        for path in sorted(run.iterdir()):
+            if path.is_file() and not path.name.startswith((".", LEDGER)):
+                write_atomic(target / path.name, [path.read_bytes()])
+    except OSError as error:
+        raise LedgerError(f"{run} cannot be copied to {target}: {error.strerror}", remedy=_ROOM) from None
 
 
 def _copy_ledger(ledger: Path, target: Path) -> None:
@@ -215,7 +227,7 @@ def _copy_ledger(ledger: Path, target: Path) -> None:
             with closing(sqlite3.connect(ledger)) as here, closing(sqlite3.connect(copy)) as there:
                 here.backup(there)
         except sqlite3.Error as error:
-            raise LedgerError(f"{ledger}: cannot be copied: {error}", remedy="check the free disk space") from None
+            raise LedgerError(f"{ledger}: cannot be copied: {error}", remedy=_ROOM) from None
         with copy.open("rb") as source, open_for_writing(target) as stream:
             shutil.copyfileobj(source, stream)
 
@@ -247,8 +259,12 @@ def _bring(place: Path, scratch: Path) -> None:
     """Restore the shard's records: those that a killed worker left on this machine, or the copy if it has more."""
     if _calls_on_record(place) <= _calls_on_record(scratch):
         return
+    # Under a name of its own until it is whole: a worker may be killed meanwhile.
+    part = scratch.with_name(f"{scratch.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    shutil.copytree(place, part)
     shutil.rmtree(scratch, ignore_errors=True)
-    shutil.copytree(place, scratch)
+    part.rename(scratch)
 
 
 def _calls_on_record(run: Path) -> int:

@@ -155,7 +155,7 @@ def test_a_bad_file_is_one_message_and_leaves_nothing(
     write, told, remedy = BAD[case]
     (tmp_path / "in").mkdir()
     path = write(tmp_path / "in")
-    assert run_command(["data", "export", str(path), "-o", str(tmp_path / "out"), "--to", form]) == 2
+    assert run_command(["data", "export", str(path), "-o", str(tmp_path / "out"), "--format", form]) == 2
     captured = capsys.readouterr()
     message = captured.err.strip()
     assert message.startswith("medthink: ")
@@ -183,7 +183,7 @@ def test_the_installed_command_shows_no_traceback(tmp_path: Path) -> None:
     (tmp_path / "test.jsonl").write_bytes(LINE[:100])
     command = [sys.executable, "-c", "from medthink.cli import main; main()", "data", "export"]
     done = subprocess.run(
-        [*command, str(tmp_path), "-o", str(tmp_path / "out"), "--to", "jsonl"],
+        [*command, str(tmp_path), "-o", str(tmp_path / "out"), "--format", "jsonl"],
         check=False, capture_output=True, text=True, env=os.environ,
     )  # fmt: skip
     assert done.returncode == 2
@@ -194,5 +194,5 @@ def test_the_installed_command_shows_no_traceback(tmp_path: Path) -> None:
 
 def test_extra_columns_are_no_error(tmp_path: Path) -> None:
     path = parquet(note="kept", score=0.5)(tmp_path)
-    assert run_command(["data", "export", str(path), "-o", str(tmp_path / "out"), "--to", "jsonl"]) == 0
+    assert run_command(["data", "export", str(path), "-o", str(tmp_path / "out"), "--format", "jsonl"]) == 0
     assert b'"note":"kept","score":0.5' in (tmp_path / "out/test.jsonl").read_bytes()

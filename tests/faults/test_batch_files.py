@@ -89,7 +89,7 @@ def test_the_requests_can_be_carried_away_and_the_output_brought_back(tmp_path, 
     code, _, err = finish(medthink(*words))
     assert code == 0, err
     assert "vllm run-batch -i" in err and "--model Qwen/Qwen2.5-VL-7B" in err
-    code, said, err = finish(medthink("export", out, "--to", "vllm-batch", "-o", requests))
+    code, said, err = finish(medthink("export", out, "--format", "vllm-batch", "-o", requests))
     assert code == 0, err
     assert "4 requests" in said and len(keys(requests)) == 4
     run_batch(requests, output)

@@ -304,7 +304,7 @@ def _read_key(text: str) -> RewardKey:
     try:
         return msgspec.json.decode(text.encode(), type=RewardKey)
     except msgspec.DecodeError as error:
-        raise DataError(f"not a reward key: {error}", remedy="export again with --to rl") from None
+        raise DataError(f"not a reward key: {error}", remedy="export again with --format rl") from None
 
 
 def _text_of(completion: Any) -> str:

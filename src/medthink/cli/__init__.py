@@ -23,6 +23,7 @@ COMMANDS = {
     "demo": Command("demo:demo", "Try everything on drawn sample data: no key, no network", _START),
     "doctor": Command("doctor:doctor", "What is installed, which keys are set, what is missing", _START),
     "completion": Command("command:completion", "Print a script that completes commands and flags", _START),
+    "help": Command("command:help_", "Show the help of a command", _START),
     "data": Command("data.data:data", "Pull, check, describe, show, export or make a benchmark", _DATA),
     "curate": Command("curate:curate", "Turn raw teaching cases into a benchmark", _DATA),
     "audit": Command("results.audit:audit", "Audit a benchmark for shortcuts, and runs for guessing or memory", _DATA),
@@ -53,6 +54,7 @@ COMMANDS = {
     "submission": Command(
         "submission:submission", "Pack, check or score a submission, or write it for the hub", _BOARD
     ),
+    "submit": Command("submission:submit", "Upload a submission to a served board, and follow its checks", _BOARD),
     "serve": Command("serve:serve", "Serve a leaderboard, and cases to read blind, in the browser", _BOARD),
     "accounts": Command("accounts:accounts", "Manage the accounts of a served board: roles, invitations", _BOARD),
     "board": Command("board:board", "Manage a leaderboard: add, list, withdraw, back up, restore", _BOARD),
@@ -137,7 +139,7 @@ def overview() -> str:
             "Research and education only.",
             *_listed_commands(),
             "",
-            "`medthink COMMAND -h` shows details; `medthink --version` shows the release.",
+            "`medthink help COMMAND` shows details; `medthink -V` shows the release.",
             "Exit codes: 0 done; 1 a negative result (errors found, alarm, limit reached);",
             "2 bad usage or input; 3 the network or a provider failed;",
             "4 some cases failed, the others are done; 130 interrupted.",

@@ -9,9 +9,11 @@ from medthink.cli.command import LazyGroup
 from medthink.cli.flags import (
     FiniteFloat,
     Flag,
+    about_flags,
     count_flag,
     data_flag,
     json_flag,
+    model_name_flag,
     open_store,
     out_file,
     out_folder,
@@ -57,12 +59,8 @@ def board() -> None:
 @data_flag.but(required=True)
 @split_flag
 @team_flag.but(required=True, default=None)
-@click.option("--model-name", "model", default="", metavar="NAME", help="The model's name; a run states its own.")
-@click.option(
-    "--organization", "--organisation", "organisation", default="", metavar="NAME", help="Who made the model.",
-)  # fmt: skip
-@click.option("--family", default="", metavar="NAME", help="The model's family, used to count submissions.")
-@click.option("--link", default="", metavar="URL", help="A link to more information.")
+@model_name_flag
+@about_flags
 @click.option("--allow-download", "allows_download", is_flag=True, help="Make the predictions public.")
 @store_flag
 @json_flag

@@ -11,7 +11,7 @@ from typing import Any
 import click
 from click.shell_completion import ShellComplete, get_completion_class
 
-from medthink.cli import COMMANDS, COMPLETE_VARIABLE
+from medthink.cli import COMMANDS, COMPLETE_VARIABLE, overview
 from medthink.cli.doctor import load_env_file
 from medthink.core.errors import MedThinkError, UsageError, suggest
 
@@ -137,6 +137,21 @@ def _expand_home(word: str) -> str:
 def _complain(message: str, code: int) -> int:
     sys.stderr.write(f"medthink: {message}\n")
     return code
+
+
+@click.command(name="help")
+@click.argument("words", nargs=-1, metavar="[COMMAND]...")
+def help_(words: tuple[str, ...]) -> int:
+    """Show the help of a COMMAND, or of all commands.
+
+    \b
+    Example: medthink help run
+    Example: medthink help data check
+    """
+    if words:
+        return run_command([*words, "--help"])
+    click.echo(overview(), nl=False)
+    return 0
 
 
 _SHELLS = ("bash", "zsh", "fish")

@@ -22,10 +22,11 @@ from medthink.cli.flags import (
     json_flag,
     model_flag,
     out_folder,
+    quiet_flag,
     repeats_flag,
     seed_flag,
 )
-from medthink.cli.output import console, print_json, print_line, print_table
+from medthink.cli.output import console, is_quiet, print_json, print_line, print_table
 from medthink.core.errors import DataError, PartlyFailed, UsageError
 from medthink.core.numbers import as_percent
 
@@ -82,6 +83,7 @@ def curate() -> None:
 
 @click.command("build")
 @click.argument("plan", metavar="PLAN.toml", type=PATH)
+@quiet_flag
 @json_flag
 def curate_build(plan: Path, as_json: bool) -> None:
     """Build a benchmark from raw cases, as PLAN.toml says.
@@ -177,6 +179,7 @@ def stage_command(name: str) -> click.Command:
     common: list[click.Parameter] = [
         click.Option(["--work"], required=True, metavar="WORK", type=PATH, help=_WORK),
         seed_flag.option("seed"),
+        quiet_flag.option("quiet"),
         json_flag.option("as_json"),
     ]
 
@@ -286,7 +289,7 @@ def shown_stages() -> "Iterator[Watch]":
     watched = console(stderr=True)
     bar = Progress(
         TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,.0f} cases"),
-        console=watched, transient=True, disable=not watched.is_terminal,
+        console=watched, transient=True, disable=is_quiet() or not watched.is_terminal,
     )  # fmt: skip
     with bar:
 

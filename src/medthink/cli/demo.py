@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import click
 
-from medthink.cli.flags import out_folder
+from medthink.cli.flags import out_folder, verbose_flag
+from medthink.cli.output import is_verbose
 
 CASES = 360
 SHARES = (0, 20, 40, 60, 80, 100)
@@ -26,8 +27,8 @@ class _Step(NamedTuple):
 
 @click.command()
 @out_folder.but(required=False, default="demo", show_default=True)
-@click.option("-v", "--verbose", is_flag=True, help="Show the full output of every command.")
-def demo(out: Path, verbose: bool) -> None:
+@verbose_flag
+def demo(out: Path) -> None:
     """Make a phantom benchmark, check it, run embedded baselines over it, score, audit and judge them, write a report.
 
     Needs no key and no network. Run it again to continue where it stopped; nothing is done twice.
@@ -38,7 +39,7 @@ def demo(out: Path, verbose: bool) -> None:
         # The benchmark and the sweep's plan may exist from an earlier run.
         if step.words[0] == "sweep":
             _write_plan(Path(step.words[1]))
-        code = _take_aloud(step) if verbose else _take(step)
+        code = _take_aloud(step) if is_verbose() else _take(step)
         if code:
             # Its message is printed above, and its code says how it ended.
             raise click.exceptions.Exit(code)

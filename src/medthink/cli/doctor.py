@@ -22,6 +22,7 @@ KEYS = {
     "GEMINI_API_KEY": "google/…",
     "GOOGLE_API_KEY": "google/…",
     "MEDTHINK_SERVER_KEY": "server/…, if the server requires one",
+    "MEDTHINK_BOARD_TOKEN": "medthink submit",
     "HF_TOKEN": "medthink data pull, if the hub requires one",
 }
 _LINE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)")

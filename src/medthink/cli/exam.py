@@ -12,11 +12,13 @@ from medthink.cli.flags import (
     json_flag,
     judges_flag,
     out_folder,
+    quiet_flag,
     read_transport,
     say_jobs,
     seed_flag,
     sending_flags,
     split_flag,
+    verbose_flag,
 )
 from medthink.cli.judge import hearing_flags, kinds_flag, read_hearing, read_kinds
 from medthink.cli.output import console, print_json, print_line, print_table
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 @data_flag
 @hearing_flags
 @sending_flags
+@quiet_flag
+@verbose_flag
 @json_flag
 def exam(sources: tuple[Path, ...], as_json: bool, out: Path, **flags: Any) -> None:
     """Examine judges on expert sentences with known errors.

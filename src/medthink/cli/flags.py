@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from medthink.cli.output import print_line
 from medthink.core.errors import UsageError
 from medthink.core.numbers import count_of
-from medthink.workflow.condition import FIELD, FIELDS, Condition, ConditionField
+from medthink.workflow.condition import FIELD, FIELDS, LARGEST_SEED, Condition, ConditionField
 
 if TYPE_CHECKING:
     from medthink.core.plugins import PortionRunner
@@ -99,8 +99,30 @@ data_flag = Flag(
     "--data", type=PATH, metavar="DATA", help="The benchmark: a folder or file; by default the one that the run names."
 )
 split_flag = Flag("--split", default="test", show_default=True, metavar="NAME", help="The split of the benchmark.")
-seed_flag = Flag("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of every random choice.")
+seed_flag = Flag(
+    "--seed",
+    type=click.IntRange(0, LARGEST_SEED),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Seed of every random choice.",
+)
 revision_flag = Flag("--revision", metavar="NAME", help="A branch, tag or commit of the benchmark on the hub.")
+_ABOUT = {
+    "organisation": Flag(
+        "--organization", "--organisation", "organisation", default="", metavar="NAME", help="Who made the model."
+    ),
+    "family": Flag("--family", default="", metavar="NAME", help="The model's family, used to count submissions."),
+    "link": Flag("--link", default="", metavar="URL", help="A link to more information."),
+}  # fmt: skip
+
+
+def about_flags(command: Decorated) -> Decorated:
+    """What a submission says of its model."""
+    return put([*_ABOUT.values()], command)
+
+
+model_name_flag = Flag("--model-name", "model", default="", metavar="NAME", help="The name to show for the model.")
 team_flag = Flag("--team", default="", metavar="NAME", help="The team for which results are submitted.")
 out_file = Flag("-o", "--out", type=PATH, required=True, metavar="FILE", help="The file to write.")
 out_folder = Flag("-o", "--out", type=PATH, required=True, metavar="FOLDER", help="The folder to write to.")
@@ -131,15 +153,27 @@ port_flag = Flag(
 browser_flag = Flag("--browser/--no-browser", default=True, help="Open the browser.  [default: yes]")
 
 
-def to_flag(formats: Mapping[str, str]) -> Flag:
-    """`--to`: one of several formats, each with what it is."""
+def format_flag(formats: Mapping[str, str]) -> Flag:
+    """`--format`: one of several, each with what it is."""
     listed = "; ".join(f"{name}: {meaning}" for name, meaning in formats.items())
-    return Flag("--to", "target", type=click.Choice(list(formats)), required=True, help=f"{listed}.")
+    return Flag("--format", "target", type=click.Choice(list(formats)), required=True, help=f"{listed}.")
 
 
 def count_flag(what: str, **settings: Any) -> Flag:
     """`-n/--count`: how many of something."""
     return Flag("-n", "--count", **{"type": click.IntRange(1), "metavar": "N", "help": f"How many {what}."} | settings)
+
+
+def _note(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.meta[f"medthink.{param.name}"] = True
+
+
+# What is shown while a command works is read from the context, by `medthink.cli.output`.
+quiet_flag = Flag("-q", "--quiet", is_flag=True, expose_value=False, callback=_note, help="Show no progress.")
+verbose_flag = Flag(
+    "-v", "--verbose", is_flag=True, expose_value=False, callback=_note, help="Show every case or command in full."
+)
 
 
 # How models are asked, by every command that asks some.
@@ -266,7 +300,7 @@ def _type(field: ConditionField) -> "click.ParamType[Any] | None":
         return HyphenatedChoice(field.choices)
     if field.low is None or field.read is not str:
         return None
-    return click.IntRange(field.low) if field.whole else FiniteFloat(field.low, field.high)
+    return click.IntRange(field.low, field.high) if field.whole else FiniteFloat(field.low, field.high)
 
 
 def say_jobs(jobs: "Sequence[Batch]", folder: Path) -> None:

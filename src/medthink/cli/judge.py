@@ -16,11 +16,13 @@ from medthink.cli.flags import (
     json_flag,
     judges_flag,
     put,
+    quiet_flag,
     read_terms,
     read_transport,
     repeats_flag,
     say_jobs,
     sending_flags,
+    verbose_flag,
 )
 from medthink.cli.output import console, print_json, print_line, print_table
 from medthink.core.errors import Declined, OutsideError, PartlyFailed, UsageError
@@ -98,6 +100,8 @@ def read_kinds(words: Sequence[str]) -> tuple[str, ...] | None:
 @data_flag
 @hearing_flags
 @sending_flags
+@quiet_flag
+@verbose_flag
 @json_flag
 def judge(as_json: bool, **flags: Any) -> None:
     """Judge the steps, discussions or findings of RUN.

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import click
 from rich.cells import cell_len
 from rich.console import Console, Group
 from rich.live import Live
@@ -110,8 +111,23 @@ def plain(text: str) -> str:
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
+def is_quiet() -> bool:
+    """Whether --quiet was given."""
+    return _was_given("quiet")
+
+
+def is_verbose() -> bool:
+    """Whether --verbose was given."""
+    return _was_given("verbose")
+
+
+def _was_given(flag: str) -> bool:
+    context = click.get_current_context(silent=True)
+    return context is not None and f"medthink.{flag}" in context.meta
+
+
 def progress() -> Progress:
-    """A progress bar on standard error, so that output can be piped; none if it is not a terminal."""
+    """A progress bar on standard error, so that output can be piped; none if it is quiet or not a terminal."""
     watched = console(stderr=True)
     return Progress(
         TextColumn("{task.description}"),
@@ -120,7 +136,7 @@ def progress() -> Progress:
         TimeRemainingColumn(),
         console=watched,
         transient=True,
-        disable=not watched.is_terminal,
+        disable=is_quiet() or not watched.is_terminal,
     )
 
 
@@ -177,6 +193,7 @@ class LiveProgress:
         self._read = read or (lambda: self._counts)
         self._screen = screen or console(stderr=True)
         self._line_every_s = line_every_s
+        self._is_quiet, self._is_verbose = is_quiet(), is_verbose()
         self._over = threading.Event()
         self._lines = threading.Thread(target=self._print_lines, daemon=True)
         self._live = Live(
@@ -187,6 +204,8 @@ class LiveProgress:
         )
 
     def __enter__(self) -> "LiveProgress":
+        if self._is_quiet:
+            return self
         if self._screen.is_terminal:
             self._live.start()
         else:
@@ -194,6 +213,8 @@ class LiveProgress:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._is_quiet:
+            return
         if self._screen.is_terminal:
             self._live.stop()
         else:
@@ -206,11 +227,14 @@ class LiveProgress:
 
     def enter(self, phase: Phase, detail: str) -> None:
         """Say at once that the run is waiting, if the block does not show it."""
-        if phase == "waiting" and not self._screen.is_terminal:
+        if phase == "waiting" and not self._screen.is_terminal and not self._is_quiet:
             self._say(f"waiting: {detail}")
 
     def see(self, prediction: Prediction, *, is_kept: bool = False) -> None:
-        """Nothing to do: the counts show it."""
+        """With --verbose a line for every case; else the counts show it."""
+        if self._is_verbose:
+            kept = ", kept from before" if is_kept else ""
+            self._say(f"case {prediction.case}: {prediction.state}{kept}")
 
     def _print_lines(self) -> None:
         while not self._over.wait(self._line_every_s):

@@ -78,7 +78,7 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
 @click.option(
     "--runs", cls=ListOption, type=PATH, metavar="RUN", help="Runs that readers may judge; may be repeated.",
 )  # fmt: skip
-@click.option("--review", type=PATH, metavar="WORK", help="A work folder of medthink curate, for review.")
+@click.option("--review", type=PATH, metavar="WORK", help="The work folder of a curation, to review.")
 @click.option("--settings", type=PATH, metavar="FILE", help="Sign-up, quotas, public address (TOML).")
 @click.option("--demo", "is_demo", is_flag=True, help="Make and show phantoms, runs and a board in ./demo-board.")
 @click.option("--host", default=LOOPBACK, show_default=True, metavar="ADDRESS", help="The address to listen on.")

@@ -1,17 +1,31 @@
-"""`medthink submission`: from a run or a file of predictions to a valid submission."""
+"""`medthink submission`, `medthink submit`: from a run or a file of predictions to a submission on a board."""
 
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from medthink.cli.command import LazyGroup
-from medthink.cli.flags import PATH, data_flag, json_flag, out_file, revision_flag, split_flag
-from medthink.cli.output import print_json, print_line
-from medthink.core.errors import Declined
+from medthink.cli.flags import (
+    PATH,
+    about_flags,
+    condition_flag,
+    data_flag,
+    json_flag,
+    model_name_flag,
+    out_file,
+    quiet_flag,
+    revision_flag,
+    split_flag,
+)
+from medthink.cli.output import console, is_quiet, print_json, print_line
+from medthink.core.errors import Declined, OutsideError, UsageError
+from medthink.core.numbers import as_percent
 
 if TYPE_CHECKING:
     from medthink.board.checking import CheckedFile
+    from medthink.bridges.board_client import BoardClient
 
 
 @click.group(
@@ -164,3 +178,86 @@ def submission_score(file: Path, data: Path, split: str, as_json: bool) -> None:
     print_line(f"Provenance: {checked.provenance}")
     for doubt in checked.doubts:
         print_line(f"Note: {doubt}.")
+
+
+@click.command()
+@click.argument("file", type=PATH)
+@click.option("--to", "url", required=True, metavar="URL", help="The address of the served board.")
+@model_name_flag.but(required=True)
+@about_flags
+@condition_flag("effort")
+@click.option("--cued", is_flag=True, help="The model was given expert cues: ranked apart.")
+@click.option(
+    "--token-file", type=click.File("r"), metavar="FILE",
+    help="A file with the API token; - for standard input. Without it, MEDTHINK_BOARD_TOKEN is used.",
+)  # fmt: skip
+@quiet_flag
+@json_flag
+def submit(file: Path, url: str, token_file: TextIO | None, as_json: bool, **about: Any) -> None:
+    """Upload FILE, made by medthink submission pack, to a served board, and follow its checks.
+
+    The server's answer is printed by line. The same file again is the same submission: after an interruption, run the
+    same command again. The token is made on your account's page, with the scopes submit and read.
+
+    \b
+    Example: medthink submit qwen.jsonl --to https://board.example.org --model-name qwen-7b
+    """
+    from medthink.bridges.board_client import BoardClient
+
+    if file.is_dir():
+        raise UsageError(f"{file} is a folder", remedy="medthink submission pack makes a file of a run")
+    client = BoardClient(url, _read_token(token_file))
+    condition = "cued" if about.pop("cued") else ""
+    told = _send(client, file, {**about, "effort": about["effort"] or "", "condition": condition})
+    if as_json:
+        print_json(told | {"page": client.page(told["token"])})
+    _end_submission(client, told, as_json=as_json)
+
+
+def _read_token(file: TextIO | None) -> str:
+    from medthink.bridges.board_client import TOKEN
+
+    token = file.readline().strip() if file is not None else os.environ.get(TOKEN, "")
+    if not token:
+        raise UsageError(
+            "no API token", remedy=f"make one on your account's page and set {TOKEN}, or give --token-file"
+        )
+    return token
+
+
+def _send(client: "BoardClient", file: Path, about: dict[str, str]) -> dict[str, Any]:
+    """Upload the file with a bar, then follow its checks."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+    watched = console(stderr=True)
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), DownloadColumn(),
+        console=watched, transient=True, disable=is_quiet() or not watched.is_terminal,
+    )  # fmt: skip
+    with bar:
+        task = bar.add_task("Uploading", total=file.stat().st_size if file.is_file() else None)
+        told = client.send(file, about, lambda size: bar.advance(task, size))
+        bar.update(task, description="Waiting for the checks")
+        for state in client.follow(told["token"]):
+            told = state
+    return told
+
+
+def _end_submission(client: "BoardClient", told: dict[str, Any], *, as_json: bool) -> None:
+    """Say what the server found; invalid is 1, a check that failed there is 3."""
+    page = client.page(told["token"])
+    if told["status"] == "invalid":
+        for line in () if as_json else client.problems(told["token"]):
+            print_line(line)
+        count = told["n_problems"]
+        raise Declined(
+            f"the server found {count} problem{'s' if count > 1 else ''}", remedy="fix them and submit again"
+        )
+    if told["status"] == "failed":
+        raise OutsideError(f"the check failed on the server: {told['detail']}", remedy=f"see {page}")
+    if as_json:
+        return
+    accuracy = (told["accuracy"] or {}).get("value")
+    shown = "" if accuracy is None else f", accuracy {as_percent(accuracy)}"
+    print_line(f"{told['model']} by {told['team']}: {told['status']}, {told['provenance']}{shown}.")
+    print_line(f"Publish it, or discard it, at {page}")

@@ -138,7 +138,7 @@ class TestLeftOut:
     def test_a_case_without_an_image(self, bench: Path, tmp_path: Path) -> None:
         (bench / "images/case00001/i1x1.jpg").unlink()
         assert "1 left out: an image is missing or cannot be read" in export(bench, tmp_path / "out")
-        done = call_command(data_export, [bench, "-o", tmp_path / "again", "--to", "sft"])
+        done = call_command(data_export, [bench, "-o", tmp_path / "again", "--format", "sft"])
         assert isinstance(done.exception, Declined) and "cannot be read: 1" in str(done.exception)
         assert (tmp_path / "again").is_dir()
 
@@ -146,7 +146,7 @@ class TestLeftOut:
     def test_a_case_with_an_image_that_does_not_decode(self, bench: Path, tmp_path: Path, purpose: str) -> None:
         image = bench / "images/case00001/i1x1.jpg"
         image.write_bytes(image.read_bytes()[:-200])
-        done = call_command(data_export, [bench, "-o", tmp_path / "out", "--to", purpose])
+        done = call_command(data_export, [bench, "-o", tmp_path / "out", "--format", purpose])
         assert isinstance(done.exception, Declined) and "cannot be read: 1" in str(done.exception)
         assert "case00001" not in (tmp_path / "out/train.jsonl").read_text(encoding="utf-8")
 

@@ -303,11 +303,20 @@ def pack_with_a_damaged_image(root: Path) -> None:
 
 class TestCommand:
     def test_it_says_what_it_wrote(self, tiny_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        words = ["data", "export", str(tiny_folder), "-o", str(tmp_path / "out"), "--to", "parquet", "--embed-images"]
+        words = [
+            "data",
+            "export",
+            str(tiny_folder),
+            "-o",
+            str(tmp_path / "out"),
+            "--format",
+            "parquet",
+            "--embed-images",
+        ]
         assert run_command(words) == 0
         assert "5 cases, 59 images" in capsys.readouterr().out
         (tiny_folder / "images/case00300/300_1.jpg").unlink()
-        assert run_command([*words[:3], "-o", str(tmp_path / "out2"), "--to", "jsonl"]) == 1
+        assert run_command([*words[:3], "-o", str(tmp_path / "out2"), "--format", "jsonl"]) == 1
         said = capsys.readouterr().err
         assert "could not be copied: 1" in said and "images/case00300/300_1.jpg: no such image" in said
         assert Benchmark.open(tmp_path / "out2").case(301).question.images[0].read()
@@ -316,7 +325,7 @@ class TestCommand:
     def test_an_image_that_cannot_be_read_is_not_exit_0(
         self, tiny_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str, embed: bool
     ) -> None:
-        words = ["data", "export", str(tiny_folder), "-o", str(tmp_path / "out"), "--to", form]
+        words = ["data", "export", str(tiny_folder), "-o", str(tmp_path / "out"), "--format", form]
         words += ["--embed-images"] if embed else []
         image = tiny_folder / "images/case00300/300_1.jpg"
         whole = image.read_bytes()
@@ -341,14 +350,14 @@ class TestCommand:
         self, tiny_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         shutil.rmtree(tiny_folder / "images")
-        assert run_command(["data", "export", str(tiny_folder), "-o", str(tmp_path / "out"), "--to", "jsonl"]) == 0
+        assert run_command(["data", "export", str(tiny_folder), "-o", str(tmp_path / "out"), "--format", "jsonl"]) == 0
         assert "there are no images" in capsys.readouterr().err
 
     def test_wrong_use_is_exit_2(self, tiny_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         base = ["data", "export", str(tiny_folder), "-o", str(tmp_path / "out")]
         assert run_command(base) == 2
-        assert run_command([*base, "--to", "csv"]) == 2
-        assert run_command([*base, "--to", "jsonl", "--embed-images"]) == 2
+        assert run_command([*base, "--format", "csv"]) == 2
+        assert run_command([*base, "--format", "jsonl", "--embed-images"]) == 2
         assert "only parquet can embed" in capsys.readouterr().err
         assert not (tmp_path / "out").exists()
 

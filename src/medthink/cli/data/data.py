@@ -19,6 +19,7 @@ from medthink.cli.flags import (
     count_flag,
     json_flag,
     out_folder,
+    quiet_flag,
     read_cluster,
     revision_flag,
     seed_flag,
@@ -53,6 +54,7 @@ _SHOWN_PER_CODE = 5
 @click.argument("path", metavar="DATA", type=click.Path())
 @click.option("--images", is_flag=True, help="Also check the image files' contents, on all cores.")
 @cluster_flag("Check the image files' contents")
+@quiet_flag
 @json_flag
 def data_check(path: str, images: bool, cluster: str | None, as_json: bool) -> None:
     """Find every broken invariant of a benchmark: errors and warnings, with the remedy for each.
@@ -111,6 +113,7 @@ def _print_group(code: str, problems: list[DataProblem]) -> None:
 @click.command()
 @out_folder
 @revision_flag.but(default=REVISION, show_default=True)
+@quiet_flag
 @json_flag
 def data_pull(out: Path, revision: str, as_json: bool) -> None:
     """Fetch MedThinkVQA from the Hugging Face hub into FOLDER, and check it.
@@ -146,6 +149,7 @@ def _download_bar() -> Progress:
         TimeRemainingColumn(),
         console=Console(stderr=True),
         transient=True,
+        disable=output.is_quiet(),
     )
 
 
@@ -158,6 +162,7 @@ def _download_bar() -> Progress:
 @click.option(
     "--raw", is_flag=True, help="Instead, make raw cases with planted faults, and a plan for `medthink curate build`."
 )
+@quiet_flag
 @json_flag
 def data_synth(out: Path, count: int, seed: int, raw: bool, as_json: bool, **planted: bool) -> None:
     """Make a benchmark of drawn phantoms that can only be solved from several images together.

@@ -10,7 +10,7 @@ from medthink.bridges.targets import TARGETS, Trainer, TrainingTask
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.images.stores import NoImages
 from medthink.cli import output
-from medthink.cli.flags import PATH, ListOption, embed_flag, json_flag, out_any, split_flag, to_flag
+from medthink.cli.flags import PATH, ListOption, embed_flag, format_flag, json_flag, out_any, quiet_flag, split_flag
 from medthink.core.errors import Declined, UsageError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ _TARGETS = {name: one.summary for name, one in TARGETS.items() if not one.is_of_
 @click.command()
 @click.argument("source", metavar="DATA", type=PATH)
 @out_any
-@to_flag(_WHOLE | _TARGETS)
+@format_flag(_WHOLE | _TARGETS)
 @embed_flag
 @click.option(
     "-t", "--task", type=click.Choice(get_args(TrainingTask)), default="answer", show_default=True,
@@ -42,6 +42,7 @@ _TARGETS = {name: one.summary for name, one in TARGETS.items() if not one.is_of_
     "--held-out", cls=ListOption, type=PATH, metavar="DATA",
     help="A held-out benchmark: its cases are excluded from the training examples; may be repeated.",
 )  # fmt: skip
+@quiet_flag
 @json_flag
 def data_export(source: Path, out: Path, target: str, as_json: bool, **options: Any) -> None:
     """Write the benchmark DATA in another format without loss, or for another tool.
@@ -51,9 +52,9 @@ def data_export(source: Path, out: Path, target: str, as_json: bool, **options: 
     outside the benchmark, 2: nothing written.
 
     \b
-    Example: medthink data export bench/ --to parquet --embed-images -o bench-parquet/
-    Example: medthink data export bench/ --to sft --task twi --trainer trl -o sft/
-    Example: medthink data export bench/ --to vlmevalkit -o LMUData/MedThink.tsv
+    Example: medthink data export bench/ --format parquet --embed-images -o bench-parquet/
+    Example: medthink data export bench/ --format sft --task twi --trainer trl -o sft/
+    Example: medthink data export bench/ --format vlmevalkit -o LMUData/MedThink.tsv
     """
 
     from medthink.bridges.targets import TargetOptions, write_target
@@ -61,10 +62,12 @@ def data_export(source: Path, out: Path, target: str, as_json: bool, **options: 
     chosen = TargetOptions(**options)
     if target in _WHOLE:
         if chosen.embed_images and target != "parquet":
-            raise UsageError("only parquet can embed images", remedy="write --to parquet, or leave --embed-images out")
+            raise UsageError(
+                "only parquet can embed images", remedy="write --format parquet, or leave --embed-images out"
+            )
         if chosen != TargetOptions(embed_images=chosen.embed_images):
             raise UsageError(
-                f"a whole benchmark takes no flags but --embed-images: {target}", remedy="write --to sft, say"
+                f"a whole benchmark takes no flags but --embed-images: {target}", remedy="write --format sft, say"
             )
         _export_whole(source, out, target, chosen.embed_images, as_json=as_json)
         return

@@ -17,7 +17,7 @@ from medthink.cases.case import Case
 from medthink.cases.icd import chapter_title
 from medthink.cases.statistics import UNKNOWN_CHAPTER, SplitStatistics, Statistics, compute_statistics
 from medthink.cli import output
-from medthink.cli.flags import figure_flag, html_flag, json_flag
+from medthink.cli.flags import figure_flag, html_flag, json_flag, quiet_flag
 from medthink.core.files import write_atomic
 from medthink.core.numbers import as_percent
 
@@ -121,6 +121,7 @@ _LENGTH_BINS = ((0, 9), (10, 19), (20, 29), (30, 39), (40, 59), (60, 79), (80, s
 @click.command("stats")
 @click.argument("path", metavar="DATA", type=click.Path())
 @figure_flag
+@quiet_flag
 @json_flag
 def data_stats(path: str, as_json: bool, figure: Path | None) -> None:
     """Describe a benchmark: the summary table of its card, and the distributions behind it.

@@ -8,7 +8,7 @@ import click
 from msgspec import to_builtins
 
 from medthink.cli.command import LazyGroup
-from medthink.cli.flags import PATH, ListOption, data_flag, json_flag, split_flag
+from medthink.cli.flags import PATH, ListOption, data_flag, json_flag, quiet_flag, split_flag
 from medthink.cli.output import console, print_json, print_line, print_table, progress
 from medthink.core.errors import UsageError
 from medthink.core.files import short_names
@@ -207,6 +207,7 @@ def audit_contamination(
 @click.argument("data", type=PATH)
 @click.argument("runs", nargs=-1, type=PATH)
 @split_flag
+@quiet_flag
 @json_flag
 def audit_shortcuts(data: Path, runs: tuple[Path, ...], split: str, as_json: bool) -> None:
     """Audit the benchmark DATA for shortcuts, and RUNS (or submission files) for their gain over guessing.

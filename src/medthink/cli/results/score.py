@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
-from medthink.cli.flags import PATH, cluster_flag, data_flag, json_flag, read_cluster, slices_flag, split_flag
+from medthink.cli.flags import (
+    PATH,
+    cluster_flag,
+    data_flag,
+    json_flag,
+    quiet_flag,
+    read_cluster,
+    slices_flag,
+    split_flag,
+)
 from medthink.cli.output import console, draw, plain, print_json, progress
 from medthink.core.files import short_names
 
@@ -38,6 +47,7 @@ if TYPE_CHECKING:
     "--radgraph-annotations", "annotations", type=PATH, metavar="FILE", help="RadGraph's annotations, made elsewhere."
 )
 @cluster_flag("Compute RadCliQ")
+@quiet_flag
 @json_flag
 def score(runs: tuple[Path, ...], data: Path | None, split: str, slices: bool, as_json: bool, **radcliq: Any) -> None:
     """Score RUNS (folders of `medthink run`, or .jsonl files in the submission format) against the references.

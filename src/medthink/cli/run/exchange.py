@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from medthink.cli.flags import PATH, data_flag, embed_flag, json_flag, out_any, to_flag
+from medthink.cli.flags import PATH, data_flag, embed_flag, format_flag, json_flag, out_any, quiet_flag
 from medthink.cli.output import print_json, print_line, staged_progress
 from medthink.core.errors import UsageError
 from medthink.core.numbers import count_of
@@ -14,16 +14,17 @@ from medthink.core.numbers import count_of
 @click.command(name="export")
 @click.argument("run", type=PATH)
 @out_any
-@to_flag({"inspect": "a log for Inspect View", "vllm-batch": "its waiting requests, for vllm run-batch"})
+@format_flag({"inspect": "a log for Inspect View", "vllm-batch": "its waiting requests, for vllm run-batch"})
 @embed_flag
 @data_flag
+@quiet_flag
 @json_flag
 def export_run(run: Path, out: Path, target: str, as_json: bool, **options: Any) -> None:
     """Write RUN for another program; medthink import takes in what it makes of it.
 
     \b
-    Example: medthink export runs/qwen --to inspect -o logs/qwen.eval
-    Example: medthink export runs/qwen --to vllm-batch -o requests.jsonl
+    Example: medthink export runs/qwen --format inspect -o logs/qwen.eval
+    Example: medthink export runs/qwen --format vllm-batch -o requests.jsonl
     """
     from medthink.bridges.targets import TargetOptions, write_run_target
     from medthink.cli.data.export import show_written

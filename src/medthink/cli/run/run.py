@@ -18,12 +18,14 @@ from medthink.cli.flags import (
     json_flag,
     model_flag,
     out_run,
+    quiet_flag,
     read_condition,
     read_terms,
     read_transport,
     say_jobs,
     sending_flags,
     split_flag,
+    verbose_flag,
 )
 from medthink.cli.output import print_json, print_line
 from medthink.cli.results.compare import open_rule, show_stopping
@@ -174,6 +176,8 @@ _GARBAGE_THRESHOLD = 20_000
 )  # fmt: skip
 @dry_run_flag
 @click.option("--show-prompts", is_flag=True, help="Print what would be sent for the first case; send nothing.")
+@quiet_flag
+@verbose_flag
 @json_flag
 def run(data: Path | None, as_json: bool, dry_run: bool, show_prompts: bool, **flags: Any) -> None:
     """Run a model over the cases of DATA, storing every call on disk.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import to_builtins
 
-from medthink.cli.flags import json_flag
+from medthink.cli.flags import data_flag, json_flag
 from medthink.cli.output import console, describe_finished, describe_phase, print_json, print_table, progress_text
 from medthink.cli.run.display import about_run, read_jobs, say_failures, say_jobs_waiting, show_progress_of
 from medthink.core.errors import DataError
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("folder", metavar="RUN|SWEEP", type=click.Path(path_type=Path))
+@data_flag
 @json_flag
-def status(folder: Path, as_json: bool) -> None:
+def status(folder: Path, data: Path | None, as_json: bool) -> None:
     """Show how far a run or a sweep is, what it has cost, and why calls failed; it may still be in progress.
 
     \b
@@ -34,10 +35,10 @@ def status(folder: Path, as_json: bool) -> None:
         problem = "this is neither a run nor a sweep: it has no run.json and no sweep.json"
         raise DataError(problem, file=folder, remedy="give the folder named by --out, or by out in a sweep's plan")
     else:
-        _show_run(folder, as_json=as_json)
+        _show_run(folder, data, as_json=as_json)
 
 
-def _show_run(run: Path, *, as_json: bool) -> None:
+def _show_run(run: Path, data: Path | None, *, as_json: bool) -> None:
     from medthink.cases.benchmark import Benchmark
     from medthink.runs.manifest import read_manifest
     from medthink.runs.run import Run, read_status
@@ -53,7 +54,7 @@ def _show_run(run: Path, *, as_json: bool) -> None:
     total = counts.predictions
     if not total:
         # The first session was killed before it counted its cases.
-        benchmark = Benchmark.open(Run.open(run).benchmark_path())
+        benchmark = Benchmark.open(Run.open(run).benchmark_path(data))
         total = count_cases(benchmark, manifest.selection) * manifest.condition.samples
     progress = _read_progress(run, manifest, total, is_running=counts.is_running)
     if as_json:

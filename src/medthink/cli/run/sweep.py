@@ -9,7 +9,15 @@ import click
 from msgspec import to_builtins
 
 from medthink.cli.command import HELP_FLAGS
-from medthink.cli.flags import dry_run_flag, json_flag, max_calls_flag, max_usd_flag, read_transport
+from medthink.cli.flags import (
+    dry_run_flag,
+    json_flag,
+    max_calls_flag,
+    max_usd_flag,
+    quiet_flag,
+    read_transport,
+    verbose_flag,
+)
 from medthink.cli.output import console, print_json, print_line, print_table
 from medthink.cli.run.run import LISTS, Fields, check_fields, flags_of, name_run, read_spec, slug
 from medthink.cli.run.run import run as run_command
@@ -30,6 +38,8 @@ _FIGURE = "overview.svg"
 @max_usd_flag
 @max_calls_flag
 @dry_run_flag
+@quiet_flag
+@verbose_flag
 @json_flag
 def sweep(
     plan: Path,

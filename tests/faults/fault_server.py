@@ -30,7 +30,12 @@ TRANSIENT = (
     "wrong-type", "invalid-json",
 )  # fmt: skip
 FINAL = ("400", "401", "404", "refusal", "length", "filter", "blind", "quota", "unsupported", "redirect", "echo-key")
-FAULTS = (*TRANSIENT, *FINAL)
+# Good answers in odd wrappings, and odd answers with a good status, by Chat Completions.
+ODD = (
+    "bom", "one-event", "line-twice", "half-character", "eos", "null-stop", "think", "tool-call", "think-alone",
+    "zero-usage", "no-usage", "total-alone", "reasoning-beside", "two-answers", "stream",
+)  # fmt: skip
+FAULTS = (*TRANSIENT, *FINAL, *ODD)
 # A judge asked to cut a rationale finds it as JSON inside the JSON of the request.
 RATIONALE = re.compile(r'\{\\"rationale\\": \\"([^"\\]*)')
 
@@ -233,7 +238,7 @@ class FaultServer:
             status, kind, message = errors[fault]
             headers = self.retry_after if fault == "429-after" else {}
             return http_bytes(status, error_body(record["path"], kind, message, status), headers)
-        return http_bytes(200, json.dumps(answer_body(fault, record, body)).encode())
+        return http_bytes(200, bend_body(fault, answer_body(fault, record, body)))
 
 
 def answer_body(fault: str, record: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
@@ -252,6 +257,44 @@ def answer_body(fault: str, record: dict[str, Any], body: dict[str, Any]) -> dic
     if path.split("?")[0].endswith("/messages"):
         return _anthropic(fault, text, usage, body)
     return _gemini(fault, text, usage, path)
+
+
+def bend_body(fault: str, answer: dict[str, Any]) -> bytes:
+    """The body of an answer as an odd server writes it."""
+    if fault in ODD:
+        _bend_chat(fault, answer)
+    data = json.dumps(answer).encode()
+    if fault == "two-answers":
+        other = answer | {"id": "another"}
+        return data + b"\n" + json.dumps(other).encode()
+    if fault == "stream":
+        chunk = {"id": "c1", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"content": "A"}}]}
+        return b"".join(b"data: " + json.dumps(chunk | {"n": n}).encode() + b"\n\n" for n in range(3)) + b"data: [DONE]"
+    wrapped = {
+        "bom": b"\xef\xbb\xbf" + data,
+        "one-event": b"data: " + data + b"\n\ndata: [DONE]\n\n",
+        "line-twice": data + b"\n" + data,
+        "half-character": data.replace(b'"model": "', rb'"model": "\ud83d'),
+    }
+    return wrapped.get(fault, data)
+
+
+def _bend_chat(fault: str, answer: dict[str, Any]) -> None:
+    choice, usage = answer["choices"][0], answer["usage"]
+    text = choice["message"]["content"]
+    if fault in ("eos", "null-stop"):
+        choice["finish_reason"] = "eos" if fault == "eos" else None
+    if fault in ("think", "think-alone"):
+        choice["message"]["content"] = f"<think>hm</think>{text}" if fault == "think" else "<think>and so on"
+    if fault == "tool-call":
+        choice["message"]["content"], choice["finish_reason"] = None, "tool_calls"
+    if fault in ("zero-usage", "no-usage", "total-alone"):
+        counts = dict.fromkeys(("prompt_tokens", "completion_tokens", "total_tokens"), 0)
+        total = {"total_tokens": usage["total_tokens"]}
+        answer["usage"] = {"zero-usage": counts, "no-usage": None, "total-alone": total}[fault]
+    if fault == "reasoning-beside":
+        usage["completion_tokens_details"]["reasoning_tokens"] = 900
+        usage["total_tokens"] += 900
 
 
 def _chat(fault: str, text: str, usage: tuple[int, int], body: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,10 @@ import msgspec
 import pydantic
 import pytest
 from anthropic.types import OutputConfigParam
+from anthropic.types.message_create_params import MessageCreateParamsBase
 from google.genai import types
+from openai.types.chat.completion_create_params import CompletionCreateParamsBase
+from openai.types.responses.service_tier import ServiceTier
 from openai.types.shared import ReasoningEffort
 
 from medthink.models import Effort, ImagePart, Request, Schema, TextPart
@@ -305,3 +308,15 @@ def test_every_level_of_effort_that_a_provider_has_can_be_asked_for():
         for level in levels:
             body = b"".join(wire.encode(msgspec.structs.replace(asked, effort=level), model).chunks)
             assert level in body.decode().lower() or b"budget_tokens" in body
+
+
+def test_every_service_tier_that_a_provider_has_can_be_asked_for():
+    chat = get_args(get_args(get_type_hints(CompletionCreateParamsBase)["service_tier"])[0])
+    claude = get_args(get_type_hints(MessageCreateParamsBase)["service_tier"])
+    gemini_tiers = {tier.value for tier in types.ServiceTier} - {"unspecified"}
+    assert set(get_args(get_args(ServiceTier)[0])) == openai_responses.TIERS
+    assert (set(chat), set(claude), gemini_tiers) == (openai_chat.TIERS, anthropic.TIERS, gemini.TIERS)
+    for wire, tier in ((openai_responses, "flex"), (openai_chat, "flex"), (anthropic, "auto"), (gemini, "flex")):
+        asked = Request(parts=(TextPart("?"),), max_tokens=9, service_tier=tier)
+        body = json.loads(b"".join(wire.encode(asked, "gpt-5.4").chunks))
+        assert tier in (body.get("service_tier"), body.get("serviceTier"))

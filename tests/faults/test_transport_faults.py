@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from medthink.core.errors import UsageError
 from medthink.models import ImagePart, ModelError, Request, Schema, TextPart, Usage, transport
 from medthink.models.catalog import open_model
 from medthink.models.limits import Backoff, RateLimits
 from medthink.models.transport import HttpModel, Transport
+from medthink.runs.calls.answerers import open_answerer
 
 SERVER_FILE = Path(__file__).with_name("fault_server.py")
 
@@ -480,3 +482,22 @@ def test_the_server_runs_as_a_program_and_ends_by_itself():
             stats = json.load(response)
         assert stats["requests"] == 1 and stats["images"] == 3
         process.kill()
+
+
+def test_a_service_tier_is_sent_and_is_no_part_of_what_is_asked():
+    async def scene():
+        async with FaultServer() as server:
+            settings = Transport(backoff=QUICK, service_tier="flex")
+            url = server.url + SPECS["openai/gpt-5.2"]
+            async with open_model("openai/gpt-5.2", base_urls=(url,), transport=settings, env=ENV) as model:
+                await model.generate(ask())
+            return server.records[0]["body"]
+
+    assert asyncio.run(scene())["service_tier"] == "flex"
+    assert ask().key() == ask(service_tier="flex").key(), "the same call has the same key at any tier"
+
+
+def test_what_has_no_service_tiers_refuses_one():
+    for spec in ("baseline/random", "inspect/openai/gpt-4o"):
+        with pytest.raises(UsageError, match="has no service tiers"):
+            open_answerer(spec, benchmark=None, transport=Transport(service_tier="flex"))

@@ -214,6 +214,10 @@ SENDING = {
         "--max-wait", type=FiniteFloat(0), metavar="S", default=600.0, show_default=True,
         help="How many seconds to wait for a server that is down or a provider that asks us to slow down.",
     ),
+    "service_tier": Flag(
+        "--service-tier", metavar="TIER",
+        help="The provider's own service tier, such as flex or priority; the one used is recorded and priced.",
+    ),
     "batch": Flag(
         "--batch/--no-batch", default=False,
         help="Use the provider's batch API: half the price, up to a day per step.  [default: no]",
@@ -254,7 +258,10 @@ def read_transport(flags: dict[str, Any]) -> "Transport":
     from medthink.models.limits import Backoff, RateLimits
     from medthink.models.transport import Transport
 
+    if flags["service_tier"] is not None and flags["batch"]:
+        raise UsageError("a batch has no service tier", remedy="leave out --service-tier, or --batch")
     return Transport(
+        service_tier=flags.pop("service_tier"),
         pace=RateLimits(
             concurrency=flags.pop("concurrency"),
             requests_per_minute=flags.pop("rpm"),

@@ -69,7 +69,8 @@ EXAMPLE_SCHEMA = Schema("example", {"type": "object", "properties": {}, "require
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One question to a model, independent of which model is asked.
 
-    With `is_json_checked` unset, a reply that is not JSON is not an error: the caller parses it.
+    With `is_json_checked` unset, a reply that is not JSON is not an error: the caller parses it. `service_tier` says
+    how fast and at what price it is answered, and is no part of what is asked.
     """
 
     parts: tuple[TextPart | ImagePart, ...]
@@ -80,6 +81,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     seed: int | None = None
     effort: Effort | None = None
+    service_tier: str | None = None
     sample: int = 0
 
     @property

@@ -57,6 +57,7 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
     backoff: Backoff = Backoff()
     timeout_s: float = 600.0
     connect_timeout_s: float = 15.0
+    service_tier: str | None = None
 
 
 class HttpModel:
@@ -94,6 +95,8 @@ class HttpModel:
 
     def preflight(self, request: Request) -> Encoded:
         """Encode the request and check it before sending, or raise ModelError."""
+        if self.transport.service_tier is not None:
+            request = msgspec.structs.replace(request, service_tier=self.transport.service_tier)
         encoded = self._wire.encode(request, self.target.name)
         check_fits(request, encoded.size_bytes, self.target.image_limits)
         return encoded

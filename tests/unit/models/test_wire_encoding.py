@@ -74,6 +74,9 @@ REFUSED = [
     (gemini, "gemini-2.5-pro", {"effort": "none"}, "--effort"),
     (gemini, "gemini-2.5-flash", {"effort": "xhigh"}, "--effort"),
     (gemini, "gemini-3-pro", {"seed": 2**31}, "--model-seed"),
+    (server_chat, "m", {"service_tier": "flex"}, "--service-tier"),
+    (anthropic, "claude-opus-5", {"service_tier": "flex"}, "--service-tier"),
+    (openai_chat, "gpt-5.4", {"service_tier": "ultrafast"}, "--service-tier"),
 ]
 
 

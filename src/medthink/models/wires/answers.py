@@ -191,6 +191,18 @@ def join_images(body: dict[str, Any], request: Request) -> list[bytes]:
     return chunks
 
 
+def check_tier(request: Request, tiers: frozenset[str]) -> str | None:
+    """The service tier asked for, or ModelError where the provider has no such tier."""
+    if request.service_tier is not None and request.service_tier not in tiers:
+        known = f"it has {', '.join(sorted(tiers))}" if tiers else "it has none"
+        raise ModelError(
+            "unsupported",
+            f"the provider has no service tier {request.service_tier}: {known}",
+            remedy="choose another --service-tier, or leave it out",
+        )
+    return request.service_tier
+
+
 def drop_absent(fields: dict[str, Any]) -> dict[str, Any]:
     """The fields that are set: None means not set, and is not sent."""
     return {name: value for name, value in fields.items() if value is not None}

@@ -8,6 +8,7 @@ from medthink.models.request import ImagePart, ModelError, Reply, Request, Stop,
 from medthink.models.wires import Encoded, HttpReply
 from medthink.models.wires.answers import (
     IMAGE_MARK,
+    check_tier,
     drop_absent,
     ending_of,
     join_images,
@@ -20,6 +21,7 @@ from medthink.models.wires.usage import TokenCountReader, TokenCounts
 MODELS_PATH = "/v1/models"
 HEADERS = {"anthropic-version": "2026-10-21"}
 
+TIERS = frozenset({"auto", "standard_only"})
 _STOPS: dict[str, Stop] = {
     "end_turn": "end",
     "stop_sequence": "end",
@@ -64,6 +66,7 @@ def encode(request: Request, model: str) -> Encoded:
             "system": request.system or None,
             "thinking": thinking,
             "output_config": config or None,
+            "service_tier": check_tier(request, TIERS),
             "messages": [{"role": "user", "content": [_encode_part(part) for part in request.parts]}],
         }
     )

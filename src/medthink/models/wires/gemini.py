@@ -10,6 +10,7 @@ from medthink.models.request import ImagePart, ModelError, Reply, Request, Stop,
 from medthink.models.wires import Encoded, HttpReply
 from medthink.models.wires.answers import (
     IMAGE_MARK,
+    check_tier,
     drop_absent,
     ending_of,
     join_images,
@@ -23,6 +24,7 @@ from medthink.models.wires.usage import TokenCountReader, TokenCounts
 MODELS_PATH = "/v1/models"
 HEADERS: dict[str, str] = {}
 
+TIERS = frozenset({"flex", "standard", "priority"})
 _STOPS: dict[str, Stop] = {
     "STOP": "end",
     "MAX_TOKENS": "truncated",
@@ -81,6 +83,7 @@ def encode(request: Request, model: str) -> Encoded:
         {
             "systemInstruction": {"parts": [{"text": request.system}], "role": "user"} if request.system else None,
             "generationConfig": config or None,
+            "serviceTier": check_tier(request, TIERS),
             "contents": [{"role": "user", "parts": [_encode_part(part) for part in request.parts]}],
         }
     )

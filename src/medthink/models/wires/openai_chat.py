@@ -9,6 +9,7 @@ from medthink.models.wires import Encoded, HttpReply
 from medthink.models.wires.answers import (
     IMAGE_MARK,
     Ending,
+    check_tier,
     drop_absent,
     ending_of,
     join_images,
@@ -24,6 +25,7 @@ __all__ = ["HEADERS", "MODELS_PATH", "PATH", "decode", "encode", "encode_chat", 
 
 PATH = "/chat/completions"
 
+TIERS = frozenset({"auto", "default", "flex", "scale", "priority", "fast"})
 _STOPS: dict[str, Stop] = {
     "stop": "end",
     "eos_token": "end",
@@ -55,6 +57,7 @@ class _Completion(msgspec.Struct):
 def encode(request: Request, model: str) -> Encoded:
     """Encode the request in OpenAI's own form; images are sent at high detail."""
     refuse_temperature(request, model)
+    check_tier(request, TIERS)
     return encode_chat(request, model, limit_name="max_completion_tokens", detail="high")
 
 
@@ -69,6 +72,7 @@ def encode_chat(request: Request, model: str, *, limit_name: str, detail: str | 
             "temperature": request.temperature,
             "seed": request.seed,
             "reasoning_effort": request.effort,
+            "service_tier": request.service_tier,
             "response_format": _encode_format(request),
             "messages": [*system, {"role": "user", "content": content}],
         }

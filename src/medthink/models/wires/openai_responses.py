@@ -10,6 +10,7 @@ from medthink.models.wires import Encoded, HttpReply
 from medthink.models.wires.answers import (
     IMAGE_MARK,
     Ending,
+    check_tier,
     drop_absent,
     ending_of,
     join_images,
@@ -24,6 +25,7 @@ from medthink.models.wires.usage import TokenCountReader, TokenCounts
 MODELS_PATH = "/models"
 HEADERS: dict[str, str] = {}
 
+TIERS = frozenset({"auto", "default", "flex", "scale", "priority", "fast", "ultrafast"})
 _STOPS: dict[str, Stop] = {"max_output_tokens": "truncated", "content_filter": "filtered"}
 # The families that do not reason. Any other, also one that is not known here, reasons unless that is switched off.
 _PLAIN = re.compile(r"(ft:)?(gpt-[34]|chatgpt-4)|gpt-5.*chat")
@@ -61,6 +63,7 @@ def encode(request: Request, model: str) -> Encoded:
             "max_output_tokens": request.max_tokens,
             "temperature": request.temperature,
             "reasoning": _encode_effort(request),
+            "service_tier": check_tier(request, TIERS),
             "text": _encode_format(request),
             "input": [{"role": "user", "content": [_encode_part(part) for part in request.parts]}],
         }

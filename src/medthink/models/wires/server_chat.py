@@ -2,6 +2,7 @@
 
 from medthink.models.request import Request
 from medthink.models.wires import Encoded
+from medthink.models.wires.answers import check_tier
 from medthink.models.wires.openai_chat import HEADERS, MODELS_PATH, decode, encode_chat, sign
 
 __all__ = ["HEADERS", "MODELS_PATH", "decode", "encode", "sign"]
@@ -9,4 +10,5 @@ __all__ = ["HEADERS", "MODELS_PATH", "decode", "encode", "sign"]
 
 def encode(request: Request, model: str) -> Encoded:
     """Encode the request with the older name of the token limit, which every server knows."""
+    check_tier(request, frozenset())
     return encode_chat(request, model, limit_name="max_tokens", detail=None)

@@ -151,8 +151,8 @@ class ModelAnswerer:
 
     def worst_cost_usd(self, request: Request) -> float | None:
         """The price of the estimated input and of all the output allowed."""
-        tokens = self.input_tokens(request)
-        return self.cost_usd(Usage(input=tokens, output=request.max_tokens or _ASSUMED_OUTPUT_TOKENS))
+        tokens, tier = self.input_tokens(request), self._model.transport.service_tier or ""
+        return self.cost_usd(Usage(input=tokens, output=request.max_tokens or _ASSUMED_OUTPUT_TOKENS, tier=tier))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -392,7 +392,7 @@ def open_answerer(
     """Open what the model spec names; its dependencies are imported on demand."""
     provider, _, name = spec.partition("/")
     if provider in ("baseline", "replay"):
-        _refuse_flags(spec, base_urls, is_batch=is_batch)
+        _refuse_flags(spec, base_urls, transport, is_batch=is_batch)
     if provider == "baseline":
         from medthink.baselines import open_baseline
 
@@ -419,25 +419,27 @@ def open_model_answerer(
     if provider == "local" and name:
         from medthink.models.local import LocalModel
 
-        _refuse_flags(spec, base_urls, is_batch=is_batch)
+        _refuse_flags(spec, base_urls, transport, is_batch=is_batch)
         return LocalAnswerer(spec, LocalModel(name), price)
     if provider == "inspect" and name:
         from medthink.models.inspect.model import InspectModel
 
-        _refuse_flags(spec, (), is_batch=is_batch)
+        _refuse_flags(spec, (), transport, is_batch=is_batch)
         return InspectAnswerer(spec, InspectModel(name, base_urls=base_urls, transport=transport), price)
     open_added = load_plugin("medthink.models", provider) if name and provider not in PROVIDERS else None
     if open_added is None:
         return ModelAnswerer(
             spec, base_urls=base_urls, transport=transport, price=price, needs_key=needs_key, is_batch=is_batch
         )
-    _refuse_flags(spec, base_urls, is_batch=is_batch)
+    _refuse_flags(spec, base_urls, transport, is_batch=is_batch)
     return AddedAnswerer(spec, open_added(name), price)
 
 
-def _refuse_flags(spec: str, base_urls: tuple[str, ...], *, is_batch: bool) -> None:
+def _refuse_flags(spec: str, base_urls: tuple[str, ...], transport: "Transport | None", *, is_batch: bool) -> None:
     """Raise UsageError for provider flags if there is no provider."""
     if base_urls:
         raise UsageError(f"{spec} does not accept --base-url", remedy="leave it out")
+    if transport is not None and transport.service_tier is not None:
+        raise UsageError(f"{spec} has no service tiers", remedy="leave out --service-tier")
     if is_batch:
         raise UsageError(f"{spec} does not support batches", remedy="leave out --batch")

@@ -27,10 +27,10 @@ source = "raw.jsonl"
 [balance]
 max_rank_share = 1.0
 [modality]
-siblings = false
+infer_from_case = false
 [split]
 max_rank_share = 1.0
-test = 0.5
+test_share = 0.5
 [export]
 """
 HISTORIES = (

@@ -174,7 +174,10 @@ class CaseRulings:
         self.value_of(question, _no_value)
 
     def value_of(self, question: StageResult, read: Callable[[str], Value]) -> Value:
-        """The value a person gave, as `read` understands it; it raises DataError for one that was not asked for."""
+        """The value a person gave, as `read` understands it; it raises DataError for one that was not asked for.
+
+        Who lets the case in and names no value agrees with the one proposed.
+        """
         asked = question_id(*self._key, question)
         held = replace(question, question=asked)
         answer = self._answers.get(asked)
@@ -185,7 +188,7 @@ class CaseRulings:
         if answer.ruling != "in":
             raise Held(held)
         try:
-            value = read(answer.value)
+            value = read(answer.value or question.proposal)
         except DataError as error:
             raise Held(replace(held, odd=error.problem, remedy=error.remedy)) from None
         self.used.append(answer)

@@ -167,7 +167,8 @@ class TestStage:
 
     def test_a_person_may_name_a_category_and_nothing_else(self, tmp_path):
         given = [draft(1, diagnosis="Dancing something")]
-        for number, (value, category) in enumerate({"n50 - something": "N50 - ", "": "", "Cholera": None}.items()):
+        named = {"n50 - something": "N50 - ", "none": "", "Cholera": None}
+        for number, (value, category) in enumerate(named.items()):
             folder = tmp_path / str(number)
             rule(try_stage("icd", folder, given, uncoded="hold"), value=value)
             again = try_stage("icd", folder, given, uncoded="hold")
@@ -176,6 +177,13 @@ class TestStage:
             else:
                 assert again.kept[1].case.reference.icd_category.startswith(category)
                 assert bool(again.kept[1].case.reference.icd_category) == bool(category)
+
+    def test_naming_no_category_agrees_with_the_one_proposed(self, tmp_path):
+        given = [draft(1, diagnosis="Dancing something")]
+        asked = try_stage("icd", tmp_path, given, uncoded="hold")
+        rule(asked)
+        (again,) = try_stage("icd", tmp_path, given, uncoded="hold").kept.values()
+        assert asked.decisions[1].proposal and again.case.reference.icd_category[:3] == asked.decisions[1].proposal
 
 
 SAMPLE = Path(__file__).resolve().parents[4] / "shared/data/eurorad_sample.csv"

@@ -54,6 +54,14 @@ def test_every_form_of_table_gives_the_same_cases(tmp_path, name):
     assert [case.id for case in Benchmark.open(trial.work.case_file("ingest"))] == [7, 9]
 
 
+def test_a_column_that_the_first_row_leaves_out_is_read(tmp_path):
+    _picture(1).save(tmp_path / "own.png")
+    rows = [ROWS[0], ROWS[1] | {"images": ["own.png"], "licence": "CC0", "discussion": "Told."}]
+    (tmp_path / "raw.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    kept = try_stage("ingest", tmp_path, None, source="raw.jsonl", min_images=0).kept[9]
+    assert (len(kept.case.question.images), kept.notes.licence, kept.case.reference.discussion) == (1, "CC0", "Told.")
+
+
 def test_ids_that_are_no_numbers_are_kept_beside_numbers_of_our_own(tmp_path):
     _csv(tmp_path / "raw.csv", [row | {"id": f"CXR-{row['id']}"} for row in ROWS])
     trial = try_stage("ingest", tmp_path, None, source="raw.csv", min_images=0)

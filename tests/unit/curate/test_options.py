@@ -143,6 +143,16 @@ def test_agreeing_with_a_proposed_diagnosis_adds_no_second_right_one(tmp_path):
     assert kept.gold == listed and kept.notes.candidates == (listed, "A a", "B b", "C c", "D d")
 
 
+def test_the_diagnosis_is_added_beside_a_likely_name_only_where_a_person_says_so(tmp_path):
+    gold, listed = "Clear cell renal cell carcinoma", "Renal cell carcinoma, clear cell type"
+    given = draft(1, diagnosis=gold, differential=(listed, "A a", "B b", "C c", "D d"))
+    rule(try_stage("options", tmp_path, [given]), value=gold)
+    trial = try_stage("options", tmp_path, [given])
+    assert trial.decisions[1].odd == f"{gold!r} is no name of the list"
+    rule(trial, value="add the diagnosis to the list")
+    assert try_stage("options", tmp_path, [given]).kept[1].notes.candidates[:2] == (gold, listed)
+
+
 def test_a_name_that_is_not_in_the_list_is_no_ruling(tmp_path):
     given = draft(1, diagnosis="Spinal tuberculosis", differential="Pott disease, A a, B b, C c, D d")
     rule(try_stage("options", tmp_path, [given]), value="Pott diseases")

@@ -323,7 +323,7 @@ def _only(categories: set[str]) -> str:
     return next(iter(categories)) if len(categories) == 1 else ""
 
 
-_NONE, _UNSURE = "none of these", "cannot tell"
+_NONE, _UNSURE, _NO_CODE = "none of these", "cannot tell", "none"
 _FINDINGS_CHARS = 1500
 
 
@@ -392,7 +392,7 @@ class IcdStage(Stage[IcdSettings]):
         return self._ask_person(draft, question, rulings)
 
     def _ask_person(self, draft: Draft, question: StageResult, rulings: CaseRulings) -> StageResult:
-        """The category that a person chose; a case let in without one stays uncoded."""
+        """The category that a person chose, or none where they say so, or where none is proposed."""
         code = rulings.value_of(question, _read_category)
         return self._label(draft, code, reason="coded", by="person") if code else pass_case(draft, reason="uncoded")
 
@@ -414,10 +414,10 @@ class IcdStage(Stage[IcdSettings]):
 
 
 def _read_category(value: str) -> str:
-    code = value.upper()[:3]
+    code = "" if value.lower() == _NO_CODE else value.upper()[:3]
     if code and not (is_category(code) and (len(value) == 3 or not value[3].isalnum())):
         problem = f"{value!r} is not a category of ICD-10 (WHO 2019)"
-        raise DataError(problem, remedy="write three characters, such as C15")
+        raise DataError(problem, remedy=f"write three characters, such as C15, or {_NO_CODE}")
     return code
 
 

@@ -82,10 +82,11 @@ class IngestStage(Stage[IngestSettings]):
 
     @cached_property
     def _columns(self) -> dict[str, str]:
-        first = next(_read_rows(self._table), None)
-        if first is None:
+        # Objects leave out what they lack: the first one need not have every column.
+        names = list(dict.fromkeys(name for row in _read_rows(self._table) for name in row))
+        if not names:
             raise DataError("no case in the table", file=self._table, remedy="check that this is the right file")
-        return resolve_columns(self._mapping, list(first), self._table)
+        return resolve_columns(self._mapping, names, self._table)
 
     @cached_property
     def _numbers(self) -> list[int]:

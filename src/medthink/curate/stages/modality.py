@@ -192,7 +192,7 @@ class ModalityStage(Stage[ModalitySettings]):
                 proposal=_proposal(found),
                 evidence=quotes,
             )
-            told = rulings.value_of(question, lambda value: _read_ruling(value or question.proposal, missing))
+            told = rulings.value_of(question, lambda value: _read_ruling(value, missing))
             found |= {slot: SettledModality(name, "person") for slot, name in told.items()}
         by = ", ".join(sorted({one.by for one in found.values()})) or "rule no image"
         return pass_case(_labelled(draft, found), reason="labelled" if found else "no-image", by=by, evidence=quotes)

@@ -15,7 +15,7 @@ from medthink.core.errors import DataError
 from medthink.curate.ask import StageModel, curate_prompt
 from medthink.curate.decision import StageResult, drop_case, find_quote, hold_case, pass_case
 from medthink.curate.draft import Draft
-from medthink.curate.names import is_parent, match_answer, name_key, split_differential
+from medthink.curate.names import AnswerMatch, is_parent, match_answer, name_key, split_differential
 from medthink.curate.rulings import CaseRulings
 from medthink.curate.stage import ModelSettings, Stage
 from medthink.workflow.ask import Unanswered
@@ -77,9 +77,7 @@ class OptionStage(Stage[OptionSettings]):
         else:
             detail = f"gold: {draft.gold}"
             question = hold_case("gold-proposed", by=f"rule {match.by}", proposal=match.item, detail=detail)
-        return rulings.value_of(
-            question, lambda value: _chosen(value or question.proposal, draft.gold, items)
-        ), "person"
+        return rulings.value_of(question, lambda value: _chosen(value, draft.gold, items, match)), "person"
 
     def _settle(self, draft: Draft, gold: str, distractors: list[str], parents: list[str], by: str) -> StageResult:
         quote = find_quote(draft, "curation.differential", gold)
@@ -143,9 +141,12 @@ class OptionStage(Stage[OptionSettings]):
         return ("distractors that are synonyms of the right diagnosis or could be right as well: no model was asked",)
 
 
-def _chosen(value: str, gold: str, items: list[str]) -> str:
-    """The right one among the names: the one that a person named, or the diagnosis, to be added."""
-    if value in (_ADD, gold):
+def _chosen(value: str, gold: str, items: list[str], match: AnswerMatch | None) -> str:
+    """The right one among the names: the one that a person named, or the diagnosis, to be added.
+
+    Beside a name that may mean the same, the diagnosis is added only by saying so: it would be right twice.
+    """
+    if value == _ADD or (value == gold and match is None):
         return gold
     if value in items:
         return value

@@ -401,11 +401,11 @@ async def _confirm(
 
 
 def _read_count(value: str) -> int:
-    """The number of time points that a person counts; nothing agrees with the one proposed."""
-    if value not in ("", *map(str, range(1, _MOST_EVENTS + 1))):
+    """The number of time points that a person counts."""
+    if value not in map(str, range(1, _MOST_EVENTS + 1)):
         problem = f"{value!r} is not a number of time points"
         raise DataError(problem, remedy=f"write a whole number from 1 to {_MOST_EVENTS}")
-    return int(value or "1")
+    return int(value)
 
 
 def _texts(draft: Draft) -> dict[str, str]:

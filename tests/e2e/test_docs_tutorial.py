@@ -36,7 +36,7 @@ def follow(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.timeout(600)
 def test_the_tutorial_runs_from_top_to_bottom(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert len(steps()) > 12
     monkeypatch.chdir(tmp_path)
@@ -44,7 +44,7 @@ def test_the_tutorial_runs_from_top_to_bottom(
         Path(name).write_text(text, encoding="utf-8")
     for step in steps():
         follow(step, monkeypatch)
-        assert "Traceback" not in capsys.readouterr().err
+        assert "Traceback" not in capfd.readouterr().err
     assert Path("stats.svg").stat().st_size > 10_000
     assert "<img" in Path("case.html").read_text(encoding="utf-8")
     assert "<svg" in Path("sweep/overview.svg").read_text(encoding="utf-8")

@@ -100,9 +100,8 @@ BAD = {
     "another call": ("wrong_call", lambda n, d, o: form("0" * 32, all_well(d))),
     "two objects": ("not_json", lambda n, d, o: form(n, all_well(d)) * 2),
     "twice the same key": ("not_json", lambda n, d, o: form(n, all_well(d))[:-1] + ', "verdicts": []}'),
-    "prose around": ("not_json", lambda n, d, o: "Sure! " + form(n, all_well(d)) + " Anything else?"),
+    "prose alone": ("not_json", lambda n, d, o: "Sure! All of them are supported. Anything else?"),
     "a list": ("not_json", lambda n, d, o: json.dumps(all_well(d))),
-    "still thinking": ("not_json", lambda n, d, o: "<think>well, " + form(n, all_well(d))),
     "an echo of the data": ("wrong_form", lambda n, d, o: json.dumps(d)),
 }
 
@@ -128,6 +127,15 @@ def test_a_bad_reply_is_asked_for_again_and_ends_unjudged_and_never_as_a_verdict
     assert scores.errors.n == 0
     assert not scores.coverage.is_complete
     assert scores.coverage.unjudged == {why: 1}
+
+
+def test_thinking_without_an_answer_is_asked_for_once_more_and_is_no_verdict(tmp_path):
+    run = make_run(tmp_path, cases=1)
+    with JudgeServer(lambda n, d, o: "<think>well, " + form(n, all_well(d))) as server:
+        judge(run, server)
+        assert len(server.bodies) == 2
+    (row,) = read_judgements(run)
+    assert (row.state, row.why, row.verdicts) == ("unjudged", "failed", ())
 
 
 def test_reordered_verdicts_find_their_steps(tmp_path):
@@ -171,16 +179,23 @@ def test_json_that_quotes_the_end_of_thinking_is_read(tmp_path):
     assert (row.state, row.verdicts[0].reason) == ("ok", "it says </think>")
 
 
-@pytest.mark.parametrize(("reply", "state"), [("```json\n{}\n```", "ok"), ("Sure! {} Anything else?", "unjudged")])
-def test_with_a_schema_a_fenced_reply_is_read_and_prose_is_not_json(reply, state, tmp_path):
+@pytest.mark.parametrize("reply", ["```json\n{}\n```", "Sure! {} Anything else?"])
+def test_with_a_schema_a_form_in_a_fence_or_amid_prose_is_read(reply, tmp_path):
     run = make_run(tmp_path, cases=1)
     with JudgeServer(lambda n, d, o: reply.replace("{}", judge_well(n, d, o))) as server:
         judge(run, server, use_schema=True)
-        assert len(server.bodies) == (1 if state == "ok" else 3), (
-            "asked again by the judge's desk, not by the transport"
-        )
+        assert len(server.bodies) == 1
     (row,) = read_judgements(run)
-    assert (row.state, row.why) == (state, None if state == "ok" else "not_json")
+    assert (row.state, row.why) == ("ok", None)
+
+
+def test_with_a_schema_prose_alone_is_asked_for_again_by_the_judge_not_by_the_transport(tmp_path):
+    run = make_run(tmp_path, cases=1)
+    with JudgeServer(lambda n, d, o: "Sure! All supported.") as server:
+        judge(run, server, use_schema=True)
+        assert len(server.bodies) == 3
+    (row,) = read_judgements(run)
+    assert (row.state, row.why) == ("unjudged", "not_json")
 
 
 def test_with_a_schema_a_splitter_that_writes_prose_falls_back_to_sentences(tmp_path):

@@ -128,7 +128,7 @@ def _usage_record(entry: ReportRun) -> dict[str, Cell]:
     usage = entry.scores.usage
     return {
         "calls": usage.calls if usage else None,
-        "output_tokens_a_case": _rounded(tokens_per_case(entry)),
+        "output_tokens_per_case": _rounded(tokens_per_case(entry)),
         "cost_usd": _rounded(usage.cost_usd.value) if usage else None,
         "uncounted_replies": usage.uncounted_replies if usage else None,
     }
@@ -200,6 +200,12 @@ def _markdown_group(title: str, table: Table) -> Iterator[str]:
     yield ""
 
 
+def _latex_row(cells: Sequence[str]) -> str:
+    # The first cell is in braces: after a rule or a row's end, LaTeX reads a bracket as a length.
+    first, *rest = map(escape_latex, cells)
+    return " & ".join((f"{{{first}}}", *rest)) + r" \\"
+
+
 def _latex_group(title: str, table: Table) -> Iterator[str]:
     yield r"% needs \usepackage{booktabs}, \usepackage{graphicx} and \usepackage[T1]{fontenc}"
     yield r"\begin{table}"
@@ -208,12 +214,9 @@ def _latex_group(title: str, table: Table) -> Iterator[str]:
     yield r"\resizebox{\textwidth}{!}{%"
     yield rf"\begin{{tabular}}{{{''.join('r' if i in table.numeric else 'l' for i in range(len(table.columns)))}}}"
     yield r"\toprule"
-    yield " & ".join(map(escape_latex, table.columns)) + r" \\"
+    yield _latex_row(table.columns)
     yield r"\midrule"
-    for row in table.rows:
-        # The first cell is in braces: after a row's end, LaTeX reads a bracket as a length.
-        first, *rest = map(escape_latex, row)
-        yield " & ".join((f"{{{first}}}", *rest)) + r" \\"
+    yield from map(_latex_row, table.rows)
     yield r"\bottomrule"
     yield r"\end{tabular}}"
     yield r"\end{table}"

@@ -110,7 +110,7 @@ def test_a_dotenv_that_is_no_text_is_one_message(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".env").write_bytes(b"OPENAI_API_KEY=\xff\n")
     assert run_command(["doctor"]) == 2
-    assert ".env: cannot be read" in capsys.readouterr().err
+    assert ".env: not UTF-8 at byte 15" in capsys.readouterr().err
     load_env_file(tmp_path / "absent")
 
 

@@ -1,4 +1,4 @@
-"""`medthink judge`, `reading` and `agree` as a person calls them."""
+"""`medthink judge`, `reading` and `agreement` as a person calls them."""
 
 import json
 import subprocess
@@ -14,6 +14,7 @@ from medthink.judge.units import read_units
 from medthink.readers.agreement import read_agreement
 from medthink.readers.lists import COLUMNS, key_path, read_key
 from medthink.readers.readings import readable_items
+from medthink.scoring.scores import rate_text
 
 
 @pytest.fixture
@@ -105,7 +106,7 @@ def test_lists_are_made_filled_in_and_compared(run, tmp_path, capsys):
     assert "unmatched" in captured.err
     assert run_command([*words, "--slices", "--json"]) == 0
     plain = json.loads(capsys.readouterr().out)
-    assert plain["problems"] == {"unmatched": 2}
+    assert plain["problems"] == {"unmatched": 2, "missing": 2}
     assert json.loads((run / "agreement.json").read_text())["raters"]["anna"] > 0
 
 
@@ -156,7 +157,7 @@ def test_agree_combines_few_readers_with_the_judge_and_says_what_that_rests_on(t
     assert "it holds if the cases read were drawn at random" in shown
     powered = read_agreement(run).biases[0].powered
     assert (powered.read, powered.unread) == (4, 4)
-    assert f"{powered.readers.value * 100:.1f} % (0.0–" in shown  # a rate does not fall below 0
+    assert rate_text(powered.readers) in shown and powered.readers.low > 0  # a rate does not fall below 0
 
 
 def test_agree_shows_slices_when_asked_the_weighted_kappa_and_where_kappa_misleads(tmp_path, monkeypatch, capsys):

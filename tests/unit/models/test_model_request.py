@@ -43,11 +43,15 @@ CHANGES = [
 def test_every_field_is_part_of_the_key():
     keys = {BASE.key(), *(msgspec.structs.replace(BASE, **change).key() for change in CHANGES)}
     assert len(keys) == len(CHANGES) + 1
-    assert {name for change in CHANGES for name in change} == set(Request.__struct_fields__) - {"is_json_checked"}
+    assert {name for change in CHANGES for name in change} == set(Request.__struct_fields__) - {
+        "is_json_checked",
+        "service_tier",
+    }
 
 
-def test_how_a_reply_is_read_is_no_part_of_what_was_asked():
-    assert msgspec.structs.replace(BASE, is_json_checked=False).key() == BASE.key()
+@pytest.mark.parametrize("change", [{"is_json_checked": False}, {"service_tier": "flex"}])
+def test_how_a_reply_is_read_and_served_is_no_part_of_what_was_asked(change):
+    assert msgspec.structs.replace(BASE, **change).key() == BASE.key()
 
 
 def test_equal_requests_have_equal_keys_and_the_content_holds_no_image_bytes():

@@ -236,7 +236,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path):
 
 
 def test_the_command_says_what_it_made(tmp_path):
-    result = call_command(data_synth, [tmp_path / "bench", "--cases", 4, "--seed", 2])
+    result = call_command(data_synth, ["-o", tmp_path / "bench", "--count", 4, "--seed", 2])
     assert result.exit_code == 0
     assert "4 cases (3 train, 1 test)" in result.output
     assert (tmp_path / "bench/README.md").is_file()

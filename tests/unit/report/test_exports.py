@@ -56,7 +56,7 @@ def test_a_row_says_what_the_scores_say(blind):
         known = (answers.accuracy.value, answers.accuracy.low, answers.accuracy.high, answers.accuracy_answered.value)
         assert told == pytest.approx(known, abs=1e-6)
         assert [row["rank_best"], row["rank_worst"]] == [str(place.rank), str(place.worst)]
-    assert float(rows["thrice"]["output_tokens_a_case"]) == 200
+    assert float(rows["thrice"]["output_tokens_per_case"]) == 600  # three samples of 200
 
 
 def test_a_paper_s_row_has_accuracy_gain_rank_tier_steps_states_and_cost(blind):
@@ -127,7 +127,7 @@ def test_the_headline_has_no_column_that_says_nothing(blind, groups, runs):
     rows = {row[0]: dict(zip(whole.columns, row, strict=True)) for row in whole.rows}
     assert [rows[label]["No letter"] for label in ("big · 100 % images", "dice")] == ["2 unparsed", "–"]
     assert [rows[label]["Cost"] for label in ("dice", "kin-4b")] == ["$0.036", "unknown"]
-    assert [rows[label]["Output tokens per case"] for label in ("dice", "kin-4b")] == ["200", "–"]
+    assert [rows[label]["Output tokens per case"] for label in ("dice", "kin-4b")] == ["600", "–"]
     alone = headline_table(groups[1])
     assert not {"Rank", "Tier", "Of those answered"} & set(alone.columns)
     (silent,) = group_entries(load_entries([runs["small"]]))

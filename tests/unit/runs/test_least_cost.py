@@ -45,7 +45,7 @@ def said(capfdbinary, *words: object) -> str:
 
 
 def test_in_the_terminal(run, capfdbinary):
-    assert f"{LEAST}: nobody counted the tokens of 1 attempt" in said(capfdbinary, "status", run)
+    assert f"{LEAST}: the tokens of 1 attempt were not counted" in said(capfdbinary, "status", run)
     assert LEAST in said(capfdbinary, "score", run)
     listed = said(capfdbinary, "show", run)
     assert re.search(r"^ *103 .* at least \$0\.001", listed, re.MULTILINE)

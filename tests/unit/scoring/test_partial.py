@@ -161,9 +161,8 @@ def test_a_run_without_letters_is_refused_whole_or_cut_not_compared_at_0_percent
         "written", model="baseline/retrieval", task="discussion", condition=Condition(show_options=False)
     )
     for cut in (0, 3):
-        path = written / "predictions.jsonl"
-        lines = path.read_text().splitlines()
-        path.write_text("".join(f"{line}\n" for line in lines[: len(lines) - cut]))
+        lines = (written / "predictions.jsonl").read_bytes().splitlines(keepends=True)
+        replace_predictions(written, b"".join(lines[: len(lines) - cut]))
         for flags in ((), ("--sequential",)):
             for order in ((written, whole), (whole, written)):
                 code, out, err = run_captured(capfdbinary, "compare", *order, *flags)

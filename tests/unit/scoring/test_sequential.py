@@ -153,7 +153,7 @@ def test_a_reading_list_of_files_says_that_their_vendors_are_not_known(bench, tm
 def test_a_run_without_letters_is_no_rival_to_watch_against(bench, make_run, tmp_path, capsys):
     written = make_run("d", model="baseline/retrieval", task="discussion", condition=Condition(show_options=False))
     command = ["run", str(bench), "--model", "baseline/random", "--out", str(tmp_path / "r")]
-    assert run_command([*command, "--until-known", str(written)]) == 2
+    assert run_command([*command, "--stop-when", str(written)]) == 2
     assert "no answers by letter" in capsys.readouterr().err
 
 

@@ -164,17 +164,8 @@ def _show_rates(biases: "tuple[Bias, ...]") -> None:
 
 def _rates(bias: "Bias") -> "list[Measured | None]":
     powered = bias.powered
-    by_readers = [_within(powered.readers), _within(powered.together)] if powered else [None, None]
+    by_readers = [powered.readers, powered.together] if powered else [None, None]
     return [bias.reported, bias.corrected, *by_readers]
-
-
-def _within(rate: "Measured") -> "Measured":
-    """A rate's interval, clipped to the possible range."""
-    from msgspec.structs import replace
-
-    from medthink.stats.estimate import Estimate
-
-    return replace(rate, low=max(0.0, rate.low), high=min(1.0, rate.high)) if isinstance(rate, Estimate) else rate
 
 
 def _row(pair: "RaterPair", *, with_weights: bool) -> tuple[object, ...]:

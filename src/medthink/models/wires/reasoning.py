@@ -28,13 +28,15 @@ def split_reasoning(text: str) -> SplitText:
     """The reasoning at the beginning of a text, and the answer after it.
 
     A chat template often writes the opening mark into the prompt, so that the text has the closing one alone. Where the
-    reasoning never ends there is no answer.
+    reasoning never ends there is no answer. An answer in JSON may quote a mark: it is no reasoning.
     """
     lowered = text.lower()
     if len(lowered) != len(text):
         # A few characters change length in lower case; then only marks written exactly so are found.
         lowered = text
     begin = len(text) - len(text.lstrip())
+    if lowered.startswith("{", begin):
+        return SplitText("", text)
     for opening, closing in MARKS:
         is_opened = lowered.startswith(opening, begin)
         end = lowered.find(closing)

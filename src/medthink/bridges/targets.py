@@ -79,7 +79,7 @@ TARGETS = {
     ),
     "inspect": ExportTarget(
         "medthink.bridges.inspect.export_log",
-        "write_inspect",
+        "export_log",
         "a log for Inspect View",
         frozenset({"embed_images", "data"}),
         is_of_run=True,

@@ -9,6 +9,7 @@ from medthink.cli.command import LazyGroup
 from medthink.cli.flags import (
     FiniteFloat,
     Flag,
+    OutPath,
     about_flags,
     count_flag,
     data_flag,
@@ -92,7 +93,7 @@ def board_add(source: Path, data: Path, split: str, store: str, as_json: bool, *
 
 
 @click.command()
-@out_file
+@out_file.but(type=OutPath(".zip"))
 @store_flag
 @json_flag
 def board_backup(out: Path, store: str, as_json: bool) -> None:

@@ -11,8 +11,10 @@ import click
 
 from medthink.cli.flags import out_folder, verbose_flag
 from medthink.cli.output import is_verbose
+from medthink.core.files import claim_folder, write_atomic
 
 CASES = 360
+PLAN = "demo.toml"
 SHARES = (0, 20, 40, 60, 80, 100)
 _BASELINES = ("random", "longest", "guesser")
 
@@ -35,10 +37,10 @@ def demo(out: Path) -> None:
 
     Example: medthink demo -o demo
     """
+    # The plan comes first: by it, the folder is known as a demo's when the command is run again.
+    claim_folder(out, PLAN)
+    _write_plan(out / PLAN)
     for step in _steps(out):
-        # The benchmark and the sweep's plan may exist from an earlier run.
-        if step.words[0] == "sweep":
-            _write_plan(Path(step.words[1]))
         code = _take_aloud(step) if is_verbose() else _take(step)
         if code:
             # Its message is printed above, and its code says how it ended.
@@ -85,7 +87,7 @@ def _steps(out: Path) -> list[_Step]:
         *([] if (out / "bench").exists() else [make]),
         _Step(["data", "check", bench, "--images"], "Checking them"),
         _Step(["data", "stats", bench, "--figure", str(out / "stats.svg")], "Describing them"),
-        _Step(["sweep", str(out / "sweep.toml")], "Running baselines, one of them on 0 to 100 % of the images", "."),
+        _Step(["sweep", str(out / PLAN)], "Running baselines, one of them on 0 to 100 % of the images", "."),
         _Step(["score", *baselines, *shares], "Scoring every step"),
         _Step(["compare", shares[-1], shares[0]], "Comparing all images with none"),
         _Step(
@@ -108,8 +110,6 @@ def _steps(out: Path) -> list[_Step]:
 
 def _write_plan(file: Path) -> None:
     """The sweep of the demo: three baselines without images, and one on increasing shares of the images."""
-    from medthink.core.files import write_atomic
-
     runs = [{"name": name, "model": f"baseline/{name}"} for name in _BASELINES]
     retrieval = {"model": "baseline/retrieval"}
     runs += [{"name": _share_name(share), **retrieval, "task": "twi", "image_share": f"{share}%"} for share in SHARES]

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from medthink.cli.output import print_line
 from medthink.core.errors import UsageError
+from medthink.core.files import claim_file
 from medthink.core.numbers import count_of
 from medthink.workflow.condition import FIELD, FIELDS, LARGEST_SEED, Condition, ConditionField
 
@@ -41,6 +42,22 @@ class HyphenatedChoice(click.Choice[Any]):
     def normalize_choice(self, choice: Any, ctx: click.Context | None) -> str:
         """The word as it is shown."""
         return super().normalize_choice(choice, ctx).replace("_", "-")
+
+
+class OutPath(click.Path):
+    """A place to write to, which must not be a file that another command made; a file ends in one of `endings`."""
+
+    def __init__(self, *endings: str) -> None:
+        super().__init__(path_type=Path)
+        self._endings = endings
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ARG002
+        """The path, or a usage error."""
+        path = Path(str(value))
+        if self._endings and path.suffix.lower() not in self._endings:
+            raise UsageError(f"{path} must end in {' or '.join(self._endings)}", remedy="name another file")
+        claim_file(path)
+        return path
 
 
 class ListOption(click.Option):
@@ -124,15 +141,15 @@ def about_flags(command: Decorated) -> Decorated:
 
 model_name_flag = Flag("--model-name", "model", default="", metavar="NAME", help="The name to show for the model.")
 team_flag = Flag("--team", default="", metavar="NAME", help="The team for which results are submitted.")
-out_file = Flag("-o", "--out", type=PATH, required=True, metavar="FILE", help="The file to write.")
+out_file = Flag("-o", "--out", type=OutPath(), required=True, metavar="FILE", help="The file to write.")
 out_folder = Flag("-o", "--out", type=PATH, required=True, metavar="FOLDER", help="The folder to write to.")
 out_run = Flag(
     "-o", "--out", type=PATH, metavar="RUN", help="The run's folder; an existing run is continued."
 )  # fmt: skip
-out_any = Flag("-o", "--out", type=PATH, required=True, metavar="FILE|FOLDER", help="The file or folder to write.")
+out_any = Flag("-o", "--out", type=OutPath(), required=True, metavar="FILE|FOLDER", help="The file or folder to write.")
 embed_flag = Flag("--embed-images", is_flag=True, help="Put the images into the file: parquet, or Inspect's log.")
-html_flag = Flag("--html", "page", type=PATH, metavar="FILE", help="Write a self-contained page instead.")
-figure_flag = Flag("--figure", type=PATH, metavar="FILE", help="Also draw one figure: .svg, .pdf or .png.")
+html_flag = Flag("--html", "page", type=OutPath(".html"), metavar="FILE", help="Write a self-contained page instead.")
+figure_flag = Flag("--figure", type=OutPath(), metavar="FILE", help="Also draw one figure: .svg, .pdf or .png.")
 key_flag = Flag(
     "--key", type=PATH, metavar="FILE", help="The key of the lists: FOLDER-key.json, beside their folder."
 )  # fmt: skip

@@ -9,6 +9,7 @@ import click
 from medthink.cli.command import LazyGroup
 from medthink.cli.flags import (
     PATH,
+    OutPath,
     about_flags,
     condition_flag,
     data_flag,
@@ -102,7 +103,7 @@ def _plain(checked: "CheckedFile") -> dict[str, object]:
 
 @click.command()
 @click.argument("run", type=PATH)
-@out_file
+@out_file.but(type=OutPath(".yaml", ".yml"))
 @data_flag
 @click.option("--hub-id", metavar="ID", help="The benchmark's name on the hub.")
 @revision_flag
@@ -130,7 +131,7 @@ def submission_hub(
 
 @click.command()
 @click.argument("run", type=PATH)
-@out_file
+@out_file.but(type=OutPath(".jsonl"))
 @data_flag
 @json_flag
 def submission_pack(run: Path, out: Path, data: Path | None, as_json: bool) -> None:

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from medthink.core.errors import DataError, UsageError
 
@@ -91,14 +91,25 @@ def new_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(shelter, ignore_errors=True)
 
 
-# The file by which a folder shows what it holds.
+class _Kind(NamedTuple):
+    """A kind of folder, and the endings of the files in it that are its own."""
+
+    name: str
+    endings: frozenset[str]
+
+
+_STORED = frozenset({".json", ".jsonl", ".sqlite", ".toml"})
+_BENCHMARK = _Kind("a benchmark", frozenset({".jsonl", ".parquet", ".zip"}))
+# What shows that a folder holds something of this kind.
 _SIGNS = {
-    "run.json": "a run",
-    "sweep.json": "a sweep",
-    "exam.json": "an exam",
-    "build.json": "the work of a curation",
-    "leaderboard.json": "a board's site",
-    "how-to-read.txt": "reading lists",
+    "run.json": _Kind("a run", _STORED),
+    "sweep.json": _Kind("a sweep", _STORED),
+    "exam.json": _Kind("an exam", _STORED),
+    "build.json": _Kind("the work of a curation", _STORED | {".csv"}),
+    "leaderboard.json": _Kind("a board's site", _STORED | {".csv", ".html", ".svg"}),
+    "how-to-read.txt": _Kind("reading lists", frozenset({".csv", ".xlsx", ".jsonl"})),
+    "demo.toml": _Kind("a demo", frozenset({".toml"})),
+    **{f"{split}.{form}": _BENCHMARK for split in ("train", "validation", "test") for form in ("jsonl", "parquet")},
 }
 
 
@@ -114,15 +125,23 @@ def claim_folder(folder: Path, sign: str = "", *, holds_more: bool = False, pass
         there = {path.name for path in folder.iterdir() if path.name not in (".lock", *passing)}
     except OSError as error:
         raise UsageError(f"{folder}: cannot be created: {error.strerror}", remedy=_ANOTHER) from None
+    kind = _SIGNS.get(sign, _BENCHMARK)
     if sign in there:
         return
-    other = next((held for name, held in _SIGNS.items() if name in there), None)
+    other = next((held for name, held in _SIGNS.items() if name in there and held != kind), None)
     if other is not None:
-        raise UsageError(f"{folder} holds {other}, not {_SIGNS.get(sign, 'a benchmark')}", remedy=_ANOTHER)
+        raise UsageError(f"{folder} holds {other.name}, not {kind.name}", remedy=_ANOTHER)
     if there and not holds_more:
-        raise UsageError(
-            f"{folder} is not empty and holds {min(there)}, not {_SIGNS.get(sign, 'a benchmark')}", remedy=_ANOTHER
-        )
+        raise UsageError(f"{folder} is not empty and holds {min(there)}, not {kind.name}", remedy=_ANOTHER)
+
+
+def claim_file(path: Path) -> None:
+    """Raise UsageError if writing this file would replace one that belongs to a run, a benchmark or the like."""
+    if not path.is_file():
+        return
+    there = next((held for name, held in _SIGNS.items() if (path.parent / name).exists()), None)
+    if there is not None and path.suffix in there.endings:
+        raise UsageError(f"{path} belongs to {there.name}", remedy="name another file")
 
 
 _ANOTHER = "name another folder"

@@ -7,9 +7,8 @@ import pytest
 
 from inspect_logs import answers, evaluate, mock_model
 from lazily import Lazily
-from medthink.bridges.inspect.export_log import export_log
 from medthink.bridges.inspect.import_log import import_log
-from medthink.bridges.targets import TargetOptions
+from medthink.bridges.targets import TargetOptions, write_run_target
 from medthink.cases.benchmark import Benchmark
 from medthink.core.errors import DataError, UsageError
 from medthink.runs.manifest import RunSpec
@@ -34,7 +33,7 @@ def bench(tmp_path_factory):
 
 
 def export(run, out, **options):
-    export_log(run, out, TargetOptions(**options), lambda *_: None)
+    write_run_target("inspect", run, out, TargetOptions(**options), lambda *_: None)
     return out
 
 

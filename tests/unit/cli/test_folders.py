@@ -56,3 +56,47 @@ def test_a_folder_of_the_same_kind_is_used_again_and_one_with_other_files_only_w
     claim_folder(tmp_path / "new", "run.json")
     with pytest.raises(UsageError, match="holds a run, not the work of a curation"):
         claim_folder(tmp_path / "new", "build.json", holds_more=True)
+
+
+def test_lists_for_readers_and_a_demo_leave_a_benchmark_and_a_run_as_they_are(tmp_path, capsys):
+    run = make_run(tmp_path)
+    bench = write_expert_benchmark(tmp_path / "expert", cases=3)
+    lists = ["reading", "training", str(bench), "--split", "test"]
+    before = sorted(bench.rglob("*")) + sorted(run.rglob("*"))
+    for words, told in (
+        ([*lists, "--readers", "anna,ben", "-o", str(bench)], "holds a benchmark, not reading lists"),
+        (["exam", str(bench), "--judge", "baseline/rules", "-o", str(bench)], "holds a benchmark, not an exam"),
+        (["demo", "-o", str(run)], "holds a run, not a demo"),
+        (["demo", "-o", str(bench)], "holds a benchmark, not a demo"),
+    ):
+        assert run_command(words) == 2, words
+        assert told in capsys.readouterr().err
+    assert sorted(bench.rglob("*")) + sorted(run.rglob("*")) == before
+
+
+def test_no_command_replaces_a_file_that_belongs_to_another(tmp_path, capsys):
+    run, bench = make_run(tmp_path), tmp_path / "bench"
+    board = tmp_path / "board.sqlite"
+    added = ["board", "add", str(run), "--data", str(bench), "--team", "ours", "--store", str(board)]
+    assert run_command(added) == 0
+    page = str(tmp_path / "r.html")
+    owned = "belongs to a run"
+    for words, told in (
+        (["submission", "pack", str(run), "-o", str(run / "predictions.jsonl")], owned),
+        (["submission", "pack", str(run), "-o", str(bench / "test.jsonl")], "belongs to a benchmark"),
+        (["submission", "pack", str(run), "-o", str(run / "run.json")], "must end in .jsonl"),
+        (["submission", "hub", str(run), "-o", str(run / "run.json")], "must end in .yaml or .yml"),
+        (["report", str(run), "-o", page, "--csv", str(run / "predictions.jsonl")], "must end in .csv"),
+        (["report", str(run), "-o", page, "--latex", str(run / "run.json")], "must end in .tex"),
+        (["data", "show", str(bench), "1", "--html", str(run / "run.json")], "must end in .html"),
+        (["board", "backup", "--store", str(board), "-o", str(board)], "must end in .zip"),
+        (["board", "backup", "--store", str(board), "-o", str(run / "ledger.sqlite")], "must end in .zip"),
+        (["export", str(run), "--format", "vllm-batch", "-o", str(run / "run.json")], owned),
+    ):
+        held = {path: path.read_bytes() for path in (*run.iterdir(), *bench.glob("*.jsonl"), board) if path.is_file()}
+        assert run_command(words) == 2, words
+        assert told in capsys.readouterr().err, words
+        assert {path: path.read_bytes() for path in held} == held, words
+    # What a command wrote itself is written again, in a run's folder too.
+    for _ in range(2):
+        assert run_command(["report", str(run), "-o", str(run / "report.html"), "--csv", str(run / "t.csv")]) == 0

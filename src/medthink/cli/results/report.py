@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from medthink.cli.flags import PATH, data_flag, figure_flag, json_flag, out_file
+from medthink.cli.flags import PATH, OutPath, data_flag, figure_flag, json_flag, out_file
 from medthink.cli.output import print_json, print_line
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 @figure_flag
 @click.option("--audit", is_flag=True, help="Also train guessers and compare the runs with them.")
 @click.option("--interactive", is_flag=True, help="Add JavaScript that sorts and filters tables.")
-@click.option("--csv", metavar="FILE", type=PATH, help="Also a table of all runs.")
-@click.option("--markdown", metavar="FILE", type=PATH, help="Also the tables in Markdown.")
-@click.option("--latex", metavar="FILE", type=PATH, help="Also the tables in LaTeX (booktabs).")
+@click.option("--csv", metavar="FILE", type=OutPath(".csv"), help="Also a table of all runs.")
+@click.option("--markdown", metavar="FILE", type=OutPath(".md"), help="Also the tables in Markdown.")
+@click.option("--latex", metavar="FILE", type=OutPath(".tex"), help="Also the tables in LaTeX (booktabs).")
 @json_flag
 def report(runs: tuple[Path, ...], out: Path, as_json: bool, **options: "Unpack[ReportOptions]") -> None:
     """Write one self-contained page about RUNs (runs or submission files): summary, figures, cases, provenance.

@@ -11,7 +11,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parents[1]
-# Pages that do not stand in docs/, by their names on the site.
+# Pages outside docs/, by their names on the site.
 _ABOVE = {"README.md": "index.md", "CONTRIBUTING.md": "CONTRIBUTING.md", "CHANGELOG.md": "CHANGELOG.md"}
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]+)\)")
 _CARDS = "metrics/index.md"

@@ -158,7 +158,7 @@ def _cell(case: Case, column: str) -> str:
             return str(case.id)
         case "image":
             pictures = [pybase64.b64encode(image.as_shown().data).decode() for image in case.question.images]
-            # Several images are the text of a Python list, as it is read there; an empty list is not.
+            # Several images are written as a Python list, which is parsed there; an empty list is not.
             return repr(pictures) if len(pictures) > 1 else "".join(pictures)
         case "question":
             return _question(case)

@@ -52,7 +52,7 @@ class ImageStore(Protocol):
     def listing(self) -> dict[str, list[str]]:
         """The paths of every image the store holds, asked for or not, by folder and sorted in each.
 
-        Paths that may not be opened stand under "" instead.
+        Paths that may not be opened are listed under "" instead.
         """
 
 

@@ -40,7 +40,7 @@ class HyphenatedChoice(click.Choice[Any]):
     """One of several words; an underscore may be written for a hyphen."""
 
     def normalize_choice(self, choice: Any, ctx: click.Context | None) -> str:
-        """The word as it is shown."""
+        """The word that is shown."""
         return super().normalize_choice(choice, ctx).replace("_", "-")
 
 

@@ -57,7 +57,7 @@ def parse_json(data: bytes, *, file: object = "", row: int | None = None) -> Any
         raise DataError(
             f"nested more than {MAX_DEPTH} deep", file=file, row=row, remedy="check that this is the right file"
         )
-    # A key that was dropped left its quotes: with no more of them than stand around what is kept, none was dropped.
+    # A dropped key leaves its quotes: with no more of them than surround what is kept, none was dropped.
     if data.count(b'"') != 2 * (kept.keys + kept.texts):
         _refuse_duplicate_key(data, kept.keys, file=file, row=row)
     if kept.has_float:
@@ -82,7 +82,7 @@ def read_lines(path: Path, *, offset: int = 0, max_line_bytes: int = MAX_LINE_BY
     """Stream the lines of a JSON Lines file unparsed, from a byte that starts a line; numbers count from there.
 
     What makes the whole file unusable (empty, a byte-order mark, CRLF, an endless line) is raised here; what is wrong
-    with one line only is left to `parse_line`, so that a caller can go on to the next.
+    with one line only is left to `parse_line`, so that a caller can continue with the next.
     """
     with _reading(path) as stream:
         stream.seek(offset)
@@ -233,7 +233,7 @@ def _refuse_rounded_number(data: bytes, value: Any, *, file: object, row: int | 
 
 
 def _numbers(value: Any, field: str = "") -> Iterator[tuple[str, int | float]]:
-    """Every number in a parsed value, with the key it stands under."""
+    """Every number in a parsed value, with its key."""
     if type(value) is int or type(value) is float:
         yield field, value
         return

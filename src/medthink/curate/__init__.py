@@ -22,8 +22,8 @@ STAGE = TimelineStage
 
 - Settings are flags and fields of a plan alike; their help is the `Meta` description. Paths go through `context.path`.
 - `decide` ends in `pass_case` or `drop_case`. What changed is found by comparing; the stage does not list it.
-  What a person must decide is a question: `rulings.settle(hold_case(…))` goes on where it was answered, and `value_of`
-  reads the value they gave. A case with an open question leaves the build until someone answers.
+  What a person must decide is a question: `rulings.settle(hold_case(…))` continues where it was answered, and
+  `value_of` reads the value they gave. A case with an open question leaves the build until someone answers.
 - If a decision needs all cases (how frequent a word is), `survey` reads them once, storing little of each.
 - A stage without its model lists in `not_covered` what it did not look for. It never says "clean".
 - The text of a prompt is in `prompts/NAME.md`; data is fenced; the reply's form is a `ReplyForm`.

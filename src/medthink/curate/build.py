@@ -110,7 +110,7 @@ async def _make_pass(
 
 
 def _copy_shown(image: Image, folder: Path) -> None:
-    """The image as it is shown, or as it is where it cannot be decoded: what is damaged, the export's check reports."""
+    """The image as it is shown, or unchanged if it cannot be decoded: the export's check reports damaged ones."""
     try:
         copy_as_shown(image, folder)
     except DataError:

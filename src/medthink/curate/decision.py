@@ -90,7 +90,7 @@ def drop_case(reason: str, *, by: str = "rule", detail: str = "", evidence: Iter
 def hold_case(
     reason: str, *, by: str = "rule", detail: str = "", proposal: str = "", evidence: Iterable[Quote] = ()
 ) -> StageResult:
-    """The question that holds the case until someone answers it: `rulings.settle` goes on where someone did."""
+    """The question that holds the case until someone answers it: `rulings.settle` continues where someone did."""
     return StageResult(
         draft=None, is_undecided=True, reason=reason, by=by, detail=detail, proposal=proposal, evidence=tuple(evidence)
     )

@@ -105,7 +105,7 @@ class DecodedText(NamedTuple):
 
 
 def _shown(sign: str) -> str:
-    """What a person sees where this stands."""
+    """What a person sees in its place."""
     if turned := _REVERSED.fullmatch(sign):
         return DecodedText.of(turned[1]).text[::-1]
     if sign.startswith("&"):

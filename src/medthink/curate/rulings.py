@@ -1,8 +1,8 @@
 """What people decided: an append-only journal, and the answers that a stage sees of it.
 
 Every undecided case is a *question*: its id covers the case as the stage saw it, the reason and the grounds. An answer
-settles that question and no other: a stage that goes on after it asks whatever else it has to ask. An answer is never
-overwritten; a later one to the same question stands after it in the journal, and the latest applies.
+settles that question and no other: a stage that continues after it asks whatever else it has to ask. An answer is never
+overwritten; a later one to the same question is added to the journal, and the latest applies.
 """
 
 import os

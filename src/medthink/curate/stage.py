@@ -153,7 +153,7 @@ class Stage(Generic[Settings]):
     async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:
         """Keep, change or drop the draft; `ask` is None if the settings name no model.
 
-        A question for a person goes through `rulings`, which goes on where it was answered. A question that was not,
+        A question for a person goes through `rulings`, which continues where it was answered. A question that was not,
         and a call without an answer (`Unanswered`), raise what must not be caught: the case is then undecided.
         """
         raise NotImplementedError

@@ -238,7 +238,7 @@ def score_judged(run: JudgedRun, slices: Slices) -> JudgedScores:
 
 
 def panel_votes(run: JudgedRun) -> dict[UnitKey, tuple[PanelVote, ...]]:
-    """How the judges are divided on every unit that two or more have judged."""
+    """How the judges have no majority on any unit that two or more have judged."""
     groups = {
         key: [one for one in group.values() if one.state == "ok"]
         for key, group in sorted(first_replies(run.judgements).items())

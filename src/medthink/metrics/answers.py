@@ -161,7 +161,7 @@ class Total(msgspec.Struct, frozen=True):
 class UsageSummary(msgspec.Struct, frozen=True):
     """The usage of many calls.
 
-    `uncounted_replies` never arrived or count no tokens, and may have been billed: they stand in the cost with the most
+    `uncounted_replies` never arrived or count no tokens, and may have been billed: the cost includes the most
     that they may cost by the price list.
     """
 

@@ -186,7 +186,7 @@ Plant = Callable[[Row, CasePlan, Random], Row]
 
 
 def _set(**values: str) -> Plant:
-    """The row with other values; `{name}` in them is the right diagnosis, `{old}` what stood there."""
+    """The row with other values; `{name}` in them is the right diagnosis, `{old}` the text it replaces."""
 
     def plant(row: Row, plan: CasePlan, chance: Random) -> Row:  # noqa: ARG001
         name = plan.disease.name
@@ -279,7 +279,7 @@ TELLING_WORD = RawFault(
     "solved-without-looking",
     _call("Biopsy-proven {low}"),
 )
-TWIN = RawFault("the case before once more", "split", "changed", "", _set())
+TWIN = RawFault("a copy of the case before", "split", "changed", "", _set())
 FAULTS = (
     RawFault("no history", "ingest", "out", "no-history", _set(clinical_history="")),
     RawFault("no diagnosis", "ingest", "out", "no-diagnosis", _set(final_diagnosis="")),

@@ -42,7 +42,7 @@ _RANKS = (
 
 
 def ranks_tables(judged: "Sequence[JudgedReportRun]") -> dict[str, Table]:
-    """Every judge's ranking of the runs that it compared, by heading; runs that no chain of pairs joins stand apart."""
+    """Every judge's ranking of the runs that it compared, by heading; runs not joined by a chain of pairs apart."""
     parts: list[list[tuple[str, ...]]] = []
     for judge in _judges(judged):
         for number, rows in enumerate(_rank(judge, judged)):

@@ -27,7 +27,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """A run's progress; everything here can be recomputed from the ledger.
 
     Of the `image_replies` to calls with images, `image_doubts` count too few input tokens to have seen them.
-    `uncounted_replies` never arrived or count no tokens, and may have been billed: they stand in `cost_usd` with the
+    `uncounted_replies` never arrived or count no tokens, and may have been billed: `cost_usd` includes them with the
     most that they may cost, and it is shown as "at least". `usage_doubts` counts replies with impossible token counts.
     `changes` is how much was written to the ledger, and `predictions_digest` is of the predictions file made of it:
     where the ledger counts more, it knows more. `stopped_by` is the error that ended the last session.
@@ -255,7 +255,7 @@ class CallTerms(msgspec.Struct, frozen=True, kw_only=True):
     forget_batches: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        # Before anything is written: the addresses stand in plans, manifests and ledgers.
+        # Before anything is written: addresses are stored in plans, manifests and ledgers.
         for url in self.base_urls:
             check_base_url(url)
         if self.price is not None:

@@ -171,7 +171,7 @@ def refuse_altered(run: Path, manifest: Manifest) -> None:
         raise DataError(
             f"predictions were altered after the run wrote them{_name_altered(run)}",
             file=path,
-            remedy="run the same command again: it writes them anew from the ledger",
+            remedy="run the same command again: it rewrites them from the ledger",
         )
 
 
@@ -270,7 +270,9 @@ class Run:
         progress = self.manifest.progress
         if progress is not None and progress.cases == 0:
             return DataError(
-                "the run has no cases", file=self.path, remedy="this is an empty shard: merge it with the others"
+                "the run has no cases",
+                file=self.path,
+                remedy="this is an empty shard: merge it with the others",
             )
         return DataError(
             "the run was stopped before it had results", file=self.path, remedy="run the same command again"

@@ -158,7 +158,7 @@ class _Reader:
         field = "case" if "case" in row else "title"
         case_id = _case_number(row.get(field))
         if case_id is None:
-            self.tell("case", number, field, "no case number", 'keep "title" as it is in the data')
+            self.tell("case", number, field, "no case number", 'copy "title" unchanged from the data')
             return None
         if case_id not in self._cases:
             self.tell("case", number, field, f"no such case in this split: {case_id}", "check --split and --data")

@@ -120,7 +120,7 @@ def as_column(values: npt.ArrayLike, *, name: str = "values") -> Floats:
 
 
 def is_flat(values: Floats) -> bool:
-    """Whether all values are the same but for rounding: they show no spread. Values of no rows are flat."""
+    """Whether all values are the same except for rounding: they show no spread. Values of no rows are flat."""
     return not len(values) or bool(np.ptp(values) <= 1e-12 * max(1.0, float(np.abs(values).max())))
 
 

@@ -72,7 +72,7 @@ def wilson_ends(rate: float, n: float, z: float) -> tuple[float, float]:
     """Ends of the score interval of a rate seen in `n` (possibly effective, fractional) trials."""
     centre = (rate + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * ((rate * (1 - rate) + z * z / (4 * n)) / n) ** 0.5
-    # At the borders the formula gives 0 and 1 exactly, but for rounding.
+    # At the ends of the range the formula gives 0 and 1 exactly, except for rounding.
     low = 0.0 if rate == 0 else max(0.0, centre - half)
     high = 1.0 if rate == 1 else min(1.0, centre + half)
     return low, high

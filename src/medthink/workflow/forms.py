@@ -106,7 +106,7 @@ def _read_file(path: Path) -> str:
 
 
 class Fenced(NamedTuple):
-    """Data as it is put into a prompt, and the nonce of its fence."""
+    """Data for a prompt, and the nonce of its fence."""
 
     nonce: str
     text: str

@@ -117,7 +117,7 @@ class RecallOutcome(Outcome, frozen=True, kw_only=True):
     recollection: RecallReply | None = None
 
     def stored(self, shown: Shown) -> dict[str, Any]:  # noqa: ARG002
-        """The recollection as it is."""
+        """The recollection, unchanged."""
         return {"recall": self.recollection or msgspec.UNSET}
 
 
@@ -158,7 +158,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """A model's answer to a case, its final state, and its usage.
 
     `prediction` is the letter in the benchmark's own file, whatever order the options were shown in;
-    `letter_shown` is the one the model named. `texts` are a task's own, by name; it stands only where a task has some.
+    `letter_shown` is the one the model named. `texts` are a task's own, by name; it is left out where a task has none.
     `slots` says which images were shown, in the order shown (with swapped images, the slots of the other case).
     `cost_usd` is None when the price is not known, and tokens are None when the provider does not count them;
     `latency_s` is None when a call's is not known.

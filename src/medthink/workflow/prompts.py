@@ -296,7 +296,7 @@ def _refuse_missing_blocks(prompts: PromptSet, kind: PromptKind) -> None:
         for place in dict.fromkeys(due):
             if place not in _COUNTS and found.count(place) != 1:
                 raise DataError(
-                    f"{{{{{place}}}}} stands there {found.count(place)} times, and should once",
+                    f"{{{{{place}}}}} occurs {found.count(place)} times; it should occur once",
                     file=f"{prompts.name}/{name}",
                     remedy="put it where it is to be shown, as in the default set",
                 )

@@ -19,7 +19,7 @@ _BEFORE_OTHERS = _words(
     " hrs"
 )
 _KNOWN = _ALWAYS | _BEFORE_NUMBER | _MONTHS | _BEFORE_OTHERS
-# Words that open a sentence rather than go on after an abbreviation.
+# Words that open a sentence rather than continue one after an abbreviation.
 _OPENERS = _words(
     "the a an it its this that these those there no not none on in at of we he she they his her their as but and or so"
     " however therefore thus if for with without after before when while although because given since by to from both"

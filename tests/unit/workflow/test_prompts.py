@@ -157,6 +157,6 @@ def test_a_set_that_would_not_send_what_a_run_records_is_refused(
 ) -> None:
     folder = copy_set(tmp_path)
     (folder / file).write_text(text + "\n")
-    with pytest.raises(DataError, match=rf"\{{\{{{place}\}}\}} stands there [02] times") as caught:
+    with pytest.raises(DataError, match=rf"\{{\{{{place}\}}\}} occurs [02] times") as caught:
         load_prompts(f"{folder}")
     assert file in caught.value.file

@@ -49,7 +49,7 @@ class ImageFileList:
         images = case.question.images
         paths = sorted([image.path for image in images])
         folder = _folder_of(paths[0]) if paths else ""
-        # What stands under no folder may not be opened.
+        # What is listed under no folder may not be opened.
         if folder and self._untouched.get(folder) == paths:
             self._struck_out[folder] = self._untouched.pop(folder)
             return []

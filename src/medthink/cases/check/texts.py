@@ -13,7 +13,7 @@ _NOT_WESTERN = re.compile(r"[^\x00-\x7fÀ-ÖØ-Þà-öø-ÿ]")
 
 
 def _lower(byte: int) -> int:
-    """A byte of a text in ASCII and accented letters, as it stands in the text's words."""
+    """A byte of a text in ASCII and accented letters, as one of the text's words."""
     if byte < 0x80:
         return ord(chr(byte).lower()) if chr(byte).isalnum() else ord(" ")
     return byte + 0x20 if byte < 0xA0 else byte  # the second byte of an accented letter: À is C3 80, à C3 A0
@@ -118,7 +118,7 @@ class SimilarTextFinder:
         return SimilarTexts(first.number, second.number, common / union) if 5 * common >= 4 * union else None
 
     def _texts_with_shared_grams(self) -> list[_Text]:
-        """The texts that can have a match, in order: four fifths of their sequences stand in other splits too."""
+        """The texts that can have a match, in order: four fifths of their sequences are in other splits too."""
         related = self._related_grams()
         shared = self._shared_grams(related)
         kept = {number: grams for number, grams in related.items() if 5 * len(grams & shared) >= 4 * len(grams)}
@@ -129,7 +129,7 @@ class SimilarTextFinder:
         ]
 
     def _shared_grams(self, related: dict[int, frozenset[int]]) -> set[int]:
-        """The sequences that stand in more than one split."""
+        """The sequences that are in more than one split."""
         by_split: dict[str, set[int]] = {}
         for number, grams in related.items():
             by_split.setdefault(self._splits[number], set()).update(grams)
@@ -164,9 +164,9 @@ def _grams(words: list[bytes]) -> frozenset[int]:
 
 
 def _may_match(spelled: bytes, elsewhere: set[int]) -> bool:
-    """Whether a text may have a match among those whose sequences stand elsewhere: a quick "no" for nearly every one.
+    """Whether a text may have a match among those whose sequences occur elsewhere: a quick "no" for nearly every one.
 
-    A match shares four fifths of the text's sequences, so of more than a fifth of them at least one stands elsewhere.
+    A match shares four fifths of the text's sequences, so of more than a fifth of them at least one is found elsewhere.
     """
     fifth = spelled.count(b" ") // 5  # of as many sequences as there are, or more
     words = spelled.split(None, fifth + GRAM)[: fifth + GRAM]

@@ -2,7 +2,7 @@
 
 Profiles of screens and cameras are kept: three colours with their curves (or one curve of grey) define how pixels look.
 Each value must be of a size and in a range in which no words fit. Profiles of any other kind are left out: they hold
-tables in which anything could stand.
+tables that could contain anything.
 """
 
 import struct

@@ -266,7 +266,7 @@ def _convert(
         changes.append(f"resized to {picture.width}×{picture.height}")
     profile = rebuild_profile(source.info.get("icc_profile") or b"") if source.mode in ("L", "RGB", "RGBA") else None
     is_resized = any(change.startswith("resized") for change in changes)
-    # Of a PNG that keeps its size, every pixel stays as it is.
+    # In a PNG that keeps its size, no pixel changes.
     first = PNG if sniff(data) == PNG and PNG in accepts and not is_resized else ""
     for encoding in _encodings(picture, first, JPEG if JPEG in accepts else PNG, quality, profile):
         if max_bytes is None or len(encoding.data) <= max_bytes:

@@ -16,7 +16,7 @@ _PICTURE = frozenset({*range(0xC0, 0xD0), *_RESTARTS, _SOI, _EOI, _SOS, 0xDB, 0x
 # A marker that ends entropy-coded data: FF followed by neither a stuffed zero, a restart marker nor more filling.
 _MARKER_IN_SCAN = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
 _JFIF, _ICC, _ADOBE = b"JFIF\0", b"ICC_PROFILE\0", b"Adobe"
-# Marker, length and the fixed fields; after them stands a thumbnail (JFIF), or nothing that has a meaning (Adobe).
+# Marker, length and the fixed fields; after them comes a thumbnail (JFIF), or nothing that has a meaning (Adobe).
 _JFIF_BYTES, _ADOBE_BYTES = 18, 16
 _ICC_HEAD = 4 + len(_ICC) + 2
 _MOST_BYTES = 65_535
@@ -129,7 +129,7 @@ class Size(NamedTuple):
 
 
 def plain_jpeg_size(data: bytes) -> Size | None:
-    """The size of a whole 8-bit grey or colour JPEG without metadata, which `as_shown` leaves as it is; else None."""
+    """The size of a whole 8-bit grey or colour JPEG without metadata, which `as_shown` leaves unchanged; else None."""
     if not data.startswith(JPEG_SIGNATURE):
         return None
     try:

@@ -55,7 +55,7 @@ def clean_png(data: bytes, name: str) -> bytes:
     kept = [PNG_SIGNATURE]
     for one in chunks:
         if one.kind == b"IDAT":
-            # All of them together are the picture; they stay where the first one stands.
+            # All of them together are the picture; they stay where the first one is.
             kept += [] if b"IDAT" in seen else _clean_pixels(chunks, header, name)
         elif one.kind not in seen:
             kept.append(_clean(one, header))

@@ -58,7 +58,7 @@ def look_alikes(seen: Sequence[ImageAppearance]) -> Iterator[tuple[int, int]]:
 
 
 def is_same_appearance(first: ImageAppearance, second: ImageAppearance) -> bool:
-    """Whether the thumbnails are the same but for compression."""
+    """Whether the thumbnails are the same except for compression."""
     import numpy as np
 
     a, b = (np.frombuffer(one.thumbnail, dtype=np.uint8).astype(np.int16) for one in (first, second))

@@ -317,7 +317,7 @@ class ZipImages(StampedStore):
 def _canonical(name: str) -> str:
     """A zip may hold `images/caseNNNNN/…` or start at `caseNNNNN/…`; the rows always say `images/…`.
 
-    A name that may not be opened stays as it is.
+    A name that may not be opened is left unchanged.
     """
     inside = name if name.startswith(f"{FOLDER}/") else f"{FOLDER}/{name}"
     return name if path_problem(inside) else inside

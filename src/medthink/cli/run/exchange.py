@@ -20,7 +20,7 @@ from medthink.core.numbers import count_of
 @quiet_flag
 @json_flag
 def export_run(run: Path, out: Path, target: str, as_json: bool, **options: Any) -> None:
-    """Write RUN for another program; medthink import takes in what it makes of it.
+    """Write RUN for another program; medthink import reads its results.
 
     \b
     Example: medthink export runs/qwen --format inspect -o logs/qwen.eval

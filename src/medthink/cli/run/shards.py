@@ -102,7 +102,7 @@ def merge(out: Path, shards: tuple[Path, ...], as_json: bool) -> None:
 def salvage_run(folder: Path, out: Path, as_json: bool) -> None:
     """Rebuild the damaged ledger of RUN in a new folder, from every row that can be read and is unaltered.
 
-    RUN stays as it is. The command that made it continues the new folder: only calls that are lost are asked again.
+    RUN is not changed. The command that made it continues the new folder: only lost calls are asked again.
 
     \b
     Example: medthink salvage runs/qwen -o runs/qwen-salvaged

@@ -96,7 +96,7 @@ class ImageImporter:
         return sorted((str(file.relative_to(self._source)) for file in inside), key=self._place)
 
     def _place(self, file: str) -> tuple[Any, ...]:
-        """Where a file stands among those of its folder: by folder, series, place in the series, name."""
+        """A file's position among those of its folder: by folder, series, position in the series, name."""
         data = self._read(file)
         header = read_header(data, name=file) if sniff(data) == _DICOM else None
         folder, _, name = file.rpartition(os.sep)

@@ -23,7 +23,7 @@ DISTRACTORS = len(LETTERS) - 1
 
 
 class BalanceCase(NamedTuple):
-    """A case to be balanced: the ranks its right option can have, and how far that option stands out in length."""
+    """A case to be balanced: the ranks its right option can have, and how much longer it is than the others."""
 
     case: int
     reachable: tuple[int, ...]
@@ -108,7 +108,7 @@ def within_cap(counts: Sequence[int], cap: float) -> int:
 
 
 def cases_over_cap(contenders: Sequence[BalanceCase], ranks: dict[int, int], cap: float) -> set[int]:
-    """The cases to leave out so that every rank stays within the cap: those whose right option stands out most."""
+    """The cases to leave out so that every rank stays within the cap: those whose right option is most conspicuous."""
     by_rank: dict[int, list[BalanceCase]] = {rank: [] for rank in RANKS}
     for one in contenders:
         by_rank[ranks[one.case]].append(one)

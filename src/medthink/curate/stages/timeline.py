@@ -1,6 +1,6 @@
 """Timeline: whether the case was imaged at more than one time, with the sentences that say so.
 
-Numbers, ranges, fractions, units and dates are tokens first: rules stand over spans of time, not over their digits.
+Numbers, ranges, fractions, units and dates are tokens first: rules apply to spans of time, not to their digits.
 Rules look for two imaging events separated in time. Where they find any, a model (if there is one) reads the texts and
 quotes the events; its quotes must occur verbatim in the texts. The order of images is not evidence.
 """
@@ -41,7 +41,7 @@ _SPANS = re.compile(
     rf"(?<![\w/–—-])(?<!\d[.,])(?:{_NUMBER}(?:\s+(?i:and\s+a\s+half)|\s*(?:[-–—]|\b(?i:to|or)\b)\s*{_NUMBER})?"
     rf"[\s-]*(?i:full\s+)?{_UNIT}|\d+(?:[.,]\d+)?\s?h)(?!\w)(?![\s-]+old\b)"
 )
-# A span as it stands in a tokenised text: one word that no text has.
+# A span in a tokenised text: one word that no text has.
 _MARK = "ˣ"
 _SPAN = rf"{_MARK}\d+{_MARK}"
 _MODALITY = (
@@ -316,7 +316,7 @@ def _dated(sentences: list[_Sentence]) -> TimedEvent | None:
 
 
 def _dates_of(sentence: _Sentence) -> Iterator[tuple[str, str]]:
-    """The dates that stand next to an examination, by kind, in a form that can be compared."""
+    """The dates given next to an examination, by kind, in a form that can be compared."""
     text = sentence.written
     for match in _DATE.finditer(text):
         if _follows_imaging(text, match.start()) or _precedes_imaging(text, match.end()):

@@ -178,7 +178,7 @@ def _twin(window: Sequence[str], edited: int, *, longer: bool) -> tuple[ExamEdit
 
 
 def _deletion_sheets(cases: Sequence[Case], plan: ExamPlan, numbers: Iterator[int]) -> Iterator[ExamText]:
-    """A text without one of the case's decisive findings, and with it: as it is, in other words, and made false."""
+    """A text without one of the case's decisive findings, and with it: unchanged, in other words, and made false."""
     made = 0
     for case in cases:
         sentences = sentences_of(case.reference.findings)

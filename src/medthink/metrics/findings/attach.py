@@ -111,10 +111,10 @@ _OPENERS = word_set(
     "a an the there this these it its small large mild moderate severe minimal marked subtle multiple several some "
     "few tiny huge extensive diffuse scattered two three four with also"
 )
-# What may stand between a two-way cue and the finding it governs.
+# What may come between a two-way cue and the finding it governs.
 _STOPS = VERBS | word_set(", and or nor ( ) in of on at with to by since compared over than from as")
 _LINKS = VERBS | word_set("be been considered as being seems")
-# What was before ends where the patient's story goes on.
+# The past ends where the patient's story continues.
 _STORY = VERBS | word_set(
     "presented presenting presents presentation underwent who with now came developed complained complains referred "
     "admitted for"

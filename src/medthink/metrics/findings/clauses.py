@@ -58,7 +58,7 @@ _HIGH = word_set("high higher increased increase bright brighter elevated hyper 
 _LOW = word_set("low lower decreased decrease dark darker reduced hypo diminished")
 _ABNORMAL = word_set("abnormal altered abnormality")
 _MIDDLE = word_set("intermediate isointense")
-# What may stand between the adjective and the word "signal": sequences, and words that only grade.
+# What may come between the adjective and the word "signal": sequences, and words that only grade.
 _BETWEEN = word_set(
     "t pd stir flair dwi adc swi gre tirm weighted w wi on and or in / , of the cord marrow muscle fluid relative "
     "to intralesional internal heterogeneous heterogeneously homogeneous homogeneously very native in moderately mildly"
@@ -141,7 +141,7 @@ def pattern_finding(words: Sequence[str], place: int) -> tuple[str, int] | None:
 
 
 def _sign(words: Sequence[str], place: int) -> tuple[str, int] | None:
-    """A sign by its name: one word, or all that stands between an article and "sign", as in "a double duct sign"."""
+    """A sign by its name: one word, or everything between an article and "sign", as in "a double duct sign"."""
     is_whole = place > 0 and words[place - 1] in _ARTICLES
     is_eponym = words[place + 1 : place + 3] == ["s", "sign"]
     for length in range(1, _LONGEST_SIGN + 1 if is_whole or is_eponym else 2):
@@ -212,7 +212,7 @@ def _predicate(words: Sequence[str], place: int) -> int | None:
 
 
 def _node_finding(words: Sequence[str], place: int) -> tuple[str, int] | None:
-    """Enlarged nodes, however far apart the words stand: "enlarged hilar and mediastinal lymph nodes"."""
+    """Enlarged nodes, however far apart the words are: "enlarged hilar and mediastinal lymph nodes"."""
     if words[place] not in _ENLARGED and words[place] not in _MANY:
         return None
     after = _up_to(words[place + 1 : place + 1 + _LONGEST], _VERBS_AND_STOPS)

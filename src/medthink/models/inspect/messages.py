@@ -41,7 +41,7 @@ _SETTINGS = (
 
 
 def messages_of(request: Request, note: Mapping[str, Any] | None = None) -> "list[ChatMessage]":
-    """The request as Inspect's messages; `note` stands beside them in a log and is not sent."""
+    """The request as Inspect's messages; `note` is logged with them and not sent."""
     from inspect_ai.model import ChatMessageSystem, ChatMessageUser, ContentImage, ContentText
 
     content: list[ContentText | ContentImage] = [
@@ -196,7 +196,7 @@ def _reasoning_of(output: "ModelOutput") -> str:
 
 
 def _find_cause(error: Exception) -> Exception:
-    """What the provider's package raised: Inspect wraps it, and once more where it would have tried again."""
+    """What the provider's package raised: Inspect wraps it, twice where it would have tried again."""
     last = getattr(error, "last_attempt", None)
     inner = last.exception() if last is not None else error.__cause__ if hasattr(error, "provider_message") else None
     return _find_cause(inner) if isinstance(inner, Exception) else error
@@ -219,7 +219,7 @@ def _is_in(asked: Any, setting: _Setting, sent: Mapping[str, Any]) -> bool:
 
 
 def _walk(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value in the body by its own name, but for those in the messages."""
+    """Every value in the body by its own name, except for those in the messages."""
     if isinstance(value, Mapping):
         for key, inner in value.items():
             if key not in ("messages", "input", "contents"):

@@ -69,7 +69,7 @@ class TokenCountReader:
         return value
 
     def _settle_input(self, usage: Usage) -> Usage:
-        """Parts of the input that are larger than all of it stand beside it."""
+        """Parts of the input that are larger than all of it are counted in addition to it."""
         parts = usage.cached + usage.written + usage.written_long
         if parts <= usage.input:
             return usage
@@ -84,7 +84,7 @@ class TokenCountReader:
         else:
             is_doubtful = False
         missing = 0 if total is None else total - usage.input - output
-        # Reasoning that stands beside the completion is what the total has on top.
+        # Reasoning that is counted in addition to the completion is what the total has on top.
         is_doubtful |= missing not in (0, usage.reasoning)
         if is_doubtful:
             self.doubts.append("reasoning tokens" if total is None else "total tokens")

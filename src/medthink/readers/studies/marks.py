@@ -37,7 +37,7 @@ EXTRA_CELLS = ("images", "badly_cut", "note")
 # A decisive finding missing from the list, in the reader's words: a separate item in every sitting.
 ADDED = "added"
 _MOST_CELL = 2_000
-# A save that finds the lease this fresh does not write it anew.
+# A save that finds the lease this fresh does not write it again.
 _FRESH_S = LEASE_S - 60.0
 
 

@@ -343,7 +343,7 @@ class BatchQueue:
         request_file_path(self._folder, batch.mark).unlink(missing_ok=True)
 
     async def _look_or_hold(self, batch: Batch) -> bool:
-        """Check a batch; one whose job or results are gone is left as it is."""
+        """Check a batch; one whose job or results are gone is left unchanged."""
         try:
             return await self._look_at(batch)
         except ModelError as error:

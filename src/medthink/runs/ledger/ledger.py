@@ -104,7 +104,7 @@ class Ledger(LedgerQueries):
         await self._commit("nothing")
 
     async def settle(self, key: str, reply: Reply) -> RecordedCall:
-        """Commit the reply; what it cost stands on its attempts."""
+        """Commit the reply; its cost is recorded on its attempts."""
         written = await self._commit("reply", *reply_row(key, reply))
         return written[key]
 

@@ -129,7 +129,7 @@ class Spent(NamedTuple):
     """What attempts cost: None as soon as one of them has no known price.
 
     `uncounted` attempts were or may have been billed and nobody counted their tokens: killed, interrupted, timed out,
-    cut off, or answered with something unreadable. Each stands in the sum with the most that it may cost by the price
+    cut off, or answered with something unreadable. Each is in the sum with the most that it may cost by the price
     list, and the sum is shown as "at least".
     """
 

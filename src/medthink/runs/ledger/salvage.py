@@ -1,4 +1,4 @@
-"""A damaged ledger made anew from what can be read of it.
+"""A damaged ledger rebuilt from what can be read of it.
 
 Each table is read row by row past the pages that SQLite cannot read, through no index. A row whose digest does not fit
 is left out, so a call that was damaged is asked again, and nothing is answered from it.
@@ -38,7 +38,7 @@ class SalvagedLedger(NamedTuple):
 
 
 def salvage(folder: Path, out: Path) -> list[SalvagedLedger]:
-    """Copy the folder of a run, or of other work with a ledger, with its ledgers made anew."""
+    """Copy the folder of a run, or of other work with a ledger, with its ledgers rebuilt."""
     ledgers = sorted(folder.glob("*.sqlite")) if folder.is_dir() else []
     if not ledgers:
         raise UsageError(f"{folder} holds no ledger", remedy="give the run's folder, the one named by --out")

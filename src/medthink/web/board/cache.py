@@ -81,7 +81,7 @@ class BoardCache:
             return made
 
     def _entry(self, kind: str, key: Hashable, most: int) -> _Entry:
-        # Read before anything is made: what is made from a newer board is then made once more, but never too old.
+        # Read before anything is made: what is made from a newer board is then made twice, but never too old.
         version = self.version()
         with self._lock:
             if version != self._at:

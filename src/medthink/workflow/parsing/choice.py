@@ -88,7 +88,7 @@ _PLACEHOLDER = re.compile(
 )
 # A letter that closes a word group ("hepatitis B") is part of a name, unless one of these words leads up to it.
 _LEADS_ON = re.compile(r"(?<!\bthat)(?<!\bbecause)(?<!\bthink)(?<!\bbelieve)(?<=[A-Za-zÀ-ɏ0-9])[\s\"'(\[]{0,3}$")
-# What may stand between the start of a clause and an option's text that is its subject.
+# What may come between the start of a clause and an option's text that is its subject.
 _JOINED = re.compile(r"(?<![A-Za-z])[A-Z]\s?(?:か|と|或|和|、|또는|나)\s?$")
 _ASKED = re.compile(r"[^.。!\n]{0,12}\?")
 _SHORT = 60
@@ -270,6 +270,6 @@ def _praised_texts(plain: str, known: Options) -> Iterator[Claim]:
 
 
 def _headed(lowered: str, place: int, known: Options) -> frozenset[str]:
-    """The letter that stands before a text as its name: "B: Lymphoma is …"."""
+    """The letter before a text as its name: "B: Lymphoma is …"."""
     match = _NAMED_BY_LETTER.search(lowered, max(0, place - 8), place)
     return frozenset(match[1].upper()) & known.letters if match else frozenset()

@@ -152,12 +152,12 @@ def is_disowned(plain: str, place: int) -> bool:
 
 
 def line_before(plain: str, place: int) -> str:
-    """What stands before on the same line, as far as it may matter."""
+    """What comes before on the same line, as far as it may matter."""
     return plain[max(0, place - 100) : place].rpartition("\n")[2]
 
 
 def last_clause(sentence: str) -> str:
-    """What stands behind the last mark or word that ends a clause."""
+    """What comes after the last mark or word that ends a clause."""
     end = 0
     for match in _CLAUSE_END.finditer(sentence):
         end = match.end()

@@ -78,7 +78,7 @@ class Options(msgspec.Struct, frozen=True):
         )
 
     def named_by(self, text: str) -> frozenset[str]:
-        """The options whose text stands at the start, and ends there: the longest, or all that read the same."""
+        """The options whose text is at the start, and ends there: the longest, or all that read the same."""
         flat = flatten(text.lstrip().partition("\n")[0])
         flat = flat[self._end_of_modifiers(flat) :]
         fitting = [

@@ -99,11 +99,11 @@ _PRAISE_AFTER_LETTER = (
     r"|\s?(?:を選[びぶ択]|と診断)(?!でき|しな|せ)|번?\s?를 선택"
     r"|번?\s?(?:이|가|은|는)\s?(?:가장 적절|가장 가능성|맞|정답(?!이 아|은 아)))"
 )
-# "(C) is correct", "Option B fits best": the letter stands before the words. Only a letter on its own starts a match.
+# "(C) is correct", "Option B fits best": the letter comes before the words. Only a letter on its own starts a match.
 PRAISED = re.compile(rf"(?<![A-Za-z0-9])([A-Za-z])[\"')\].]{{0,2}}{_PRAISE_AFTER_LETTER}", re.IGNORECASE)
 # The same words, right behind an option's text.
 PRAISE = re.compile(_PRAISE, re.IGNORECASE)
-# Right before such a letter: the word that makes it an option's, whatever else stands before.
+# Right before such a letter: the word that makes it an option's, whatever else comes before.
 NAMED = re.compile(
     r"(?:option|choice|answer|antwort|réponse|opción|respuesta|opzione|risposta|alternativa"
     r"|resposta)\s{1,2}[\"'(\[]{0,2}$",

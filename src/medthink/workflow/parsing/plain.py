@@ -48,7 +48,7 @@ def _drop_markup(text: str) -> str:
     text = _STRUCK.sub("", _MESSAGE_MARK.sub("", text))
     text = _SHORT_EMPHASIS.sub(r"\2", _SQUARE_TAG.sub(r"<\1\2>", text))
     text = _EMPHASIS.sub("", _NEW_LINE.sub("\n", text))
-    # Commands may stand in one another: \\text{\\textbf{B}}.
+    # Commands may be nested: \\text{\\textbf{B}}.
     for _ in range(3):
         text = _LATEX.sub(r"\1", text)
     return _LATEX_SPACE.sub(" ", text)

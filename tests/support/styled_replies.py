@@ -75,14 +75,79 @@ OPTIONS = {
         "Metastasis",
         "Radiation necrosis",
     ),
+    "abdomen": (
+        "Acute pancreatitis",
+        "Perforated duodenal ulcer",
+        "Emphysematous cholecystitis",
+        "Gallstone ileus",
+        "Small bowel volvulus",
+    ),
+    "lung": (
+        "Organising pneumonia",
+        "Granulomatosis with polyangiitis",
+        "Invasive mucinous adenocarcinoma",
+        "Eosinophilic pneumonia",
+        "Pulmonary alveolar proteinosis",
+    ),
+    "vasc": (
+        "Moyamoya disease",
+        "Reversible cerebral vasoconstriction syndrome",
+        "CNS vasculitis",
+        "Fibromuscular dysplasia",
+        "Intracranial atherosclerosis",
+    ),
+    "spine": ("Spondylodiscitis", "Spinal tuberculosis", "Metastasis", "Multiple myeloma", "Vertebral haemangioma"),
+    "paed": (
+        "Wilms tumour",
+        "Neuroblastoma",
+        "Mesoblastic nephroma",
+        "Multilocular cystic nephroma",
+        "Clear cell sarcoma of the kidney",
+        "Rhabdoid tumour",
+    ),
+    "breast": ("Fibroadenoma", "Phyllodes tumour", "Invasive ductal carcinoma", "Breast abscess"),
+    "eight": (
+        "Adenoid cystic carcinoma",
+        "Pleomorphic adenoma",
+        "Warthin tumour",
+        "Mucoepidermoid carcinoma",
+        "Lymphoma",
+        "Metastasis",
+        "Sialadenitis",
+        "Branchial cleft cyst",
+    ),
+    "zhlung": ("机化性肺炎", "肉芽肿性多血管炎", "浸润性黏液腺癌", "嗜酸性粒细胞性肺炎", "肺泡蛋白沉积症"),
+    "jabrain": ("膠芽腫", "脳膿瘍", "転移性脳腫瘍", "悪性リンパ腫", "放射線壊死"),
+    "kobowel": ("크론병", "궤양성 대장염", "장결핵", "베체트병", "림프종"),
+    "despine": (
+        "Spondylodiszitis",
+        "Wirbelkörpermetastase",
+        "Osteoporotische Fraktur",
+        "Multiples Myelom",
+        "Hämangiom",
+    ),
+    "frabdo": (
+        "Pancréatite aiguë",
+        "Ulcère perforé",
+        "Cholécystite emphysémateuse",
+        "Iléus biliaire",
+        "Volvulus du grêle",
+    ),
+    "esliver": ("Quiste hidatídico", "Absceso hepático", "Cistoadenoma", "Metástasis", "Hemangioma"),
+    "rulung": ("Саркоидоз", "Туберкулёз", "Лимфома", "Силикоз", "Метастазы"),
 }
-REPLIES: list[dict[str, Any]] = [
-    line.value for line in read_jsonl(Path(__file__).parents[1] / "unit/workflow/replies_by_style.jsonl")
-]
+
+
+def _rows(name: str) -> list[dict[str, Any]]:
+    return [line.value for line in read_jsonl(Path(__file__).parents[1] / "unit/workflow" / name)]
+
+
+REPLIES = _rows("replies_by_style.jsonl")
+HELD_OUT = _rows("replies_held_out.jsonl")
 
 
 def options_of(row: dict[str, Any]) -> dict[str, str]:
-    return dict(zip("ABCDEF", OPTIONS[row["options"]], strict=False))
+    return dict(zip("ABCDEFGH", OPTIONS[row["options"]], strict=False))
 
 
 def half_of(row: dict[str, Any]) -> str:

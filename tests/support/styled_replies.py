@@ -1,10 +1,9 @@
 """Replies in the styles of today's models, each with the letter that a careful person reads in it, or none.
 
-They were written, and the letters set by hand, before the rules were last worked on. The errors of one half were not
-looked at while the rules were written; which half a reply is in is fixed by its digest.
+`REPLIES` is what the rules were written on. `HELD_OUT` was written, and its letters set by hand, before the rules were
+last worked on; they were run on it once, when they were done.
 """
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -148,9 +147,3 @@ HELD_OUT = _rows("replies_held_out.jsonl")
 
 def options_of(row: dict[str, Any]) -> dict[str, str]:
     return dict(zip("ABCDEFGH", OPTIONS[row["options"]], strict=False))
-
-
-def half_of(row: dict[str, Any]) -> str:
-    """`held` was not looked at while the rules were written, `open` was."""
-    digest = hashlib.sha256(f"{row['options']}\n{row['reply']}".encode()).digest()
-    return "held" if digest[0] % 2 else "open"

@@ -93,6 +93,7 @@ _JOINED = re.compile(r"(?<![A-Za-z])[A-Z]\s?(?:か|と|或|和|、|또는|나)\s
 _ASKED = re.compile(r"[^.。!\n]{0,12}\?")
 _SHORT = 60
 _ENDS_IN_LETTER = re.compile(r"(?:^|[\s(,;])\(?([A-Z])[\s.!?\"')]*$")
+_ADDED = re.compile(r"(?<![a-z])or (?:perhaps |maybe |possibly |rather ){1,2}(?:option )?[A-Z]\W*$", re.IGNORECASE)
 # What comes before a letter that is set against the answer, or is no option's.
 _SPARED = re.compile(
     r"(?<![a-z])(?:not|no|nor|over|than|from|like|unlike|exclude[sd]?|rules?|against|vs|versus|less|least"
@@ -102,7 +103,10 @@ _SPARED = re.compile(
     r"|and)(?![a-z])|n't",
     re.IGNORECASE,
 )
-_OPENS = re.compile(r"[\s\"'(\[-]*(?:(?:an?|the|that|i think|option [a-z][.:)]?)\s)*[\s\"'(\[-]*")
+_OPENS = re.compile(
+    r"[\s\"'(\[-]*(?:(?:an?|the|that|i (?:think|believe)|i am sure|clearly|(?:option )?[a-z][.:)]|option [a-z])\s)*"
+    r"[\s\"'(\[-]*"
+)
 _ANSWER_NAME = re.compile(
     r"(?:(?:final|correct|selected|chosen|predicted|best|primary|most_likely)_?)?"
     r"(?:answer|choice|prediction|option|letter|diagnosis|答案|答え|정답)(?:_?(?:letter|option|choice))?",
@@ -135,7 +139,10 @@ def _committed(text: str, known: Options) -> frozenset[str] | Unparsed:
     filled = list(_filled_in(plain))
     claims = [Claim(letters, end) for value, end in filled if (letters := _read_value(value, known))]
     announced = list(_announced(plain, known))
-    claims += [claim for claim in announced if claim.is_final]
+    final = [claim for claim in announced if claim.is_final]
+    # Words that call an answer final outweigh the forms filled in before them.
+    first_final = min((claim.end for claim in final), default=0)
+    claims = [claim for claim in claims if claim.end >= first_final] + final
     if not claims and filled:
         return Unparsed(_no_option(filled[-1][0]))
     claims = claims or [
@@ -180,7 +187,8 @@ def _named_afterwards(rest: str) -> frozenset[str]:
     found = set()
     for place, sentence in enumerate(SENTENCE.split(rest)):
         match = _ENDS_IN_LETTER.search(sentence)
-        if match and (place == 0 or len(sentence) < _SHORT) and not _SPARED.search(sentence):
+        is_near = place == 0 or len(sentence) < _SHORT
+        if match and is_near and (_ADDED.search(sentence) or not _SPARED.search(sentence)):
             found.add(match[1])
     return frozenset(found)
 
@@ -259,7 +267,7 @@ def _praised(plain: str, known: Options) -> Iterator[Claim]:
 def _praised_texts(plain: str, known: Options) -> Iterator[Claim]:
     """Statements such as "Sarcoidosis is the most likely diagnosis"; the end of a longer name is none."""
     lowered = fold(plain)
-    for letter, text in known.texts:
+    for letter, text in known.names:
         place = lowered.find(text)
         while place >= 0:
             praise = phrases.PRAISE.match(lowered, place + len(text))

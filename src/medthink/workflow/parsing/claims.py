@@ -8,12 +8,12 @@ from medthink.workflow.parsing.options import REASON, SPACED_END, Options
 from medthink.workflow.parsing.phrases import DENIED, NOT_THIS_BUT
 
 _FILLING = re.compile(
-    r"(?:[\s:=\"'(\[\]{$<>_#✓-]|\\(?:text|mathrm|mathbf|textbf)\s?\{|(?-i:[ao] (?=[A-Z](?![A-Za-z])))"
+    r"(?:[\s:=\"'(\[\]{$<>_#✓-]|\\(?:text|mathrm|mathbf|textbf|boxed)\s?\{|(?-i:[ao] (?=[A-Z](?![A-Za-z])))"
     r"|(?:a |the |la |die |l')?(?:option|choice|letter|answer|diagnosis|antwort|buchstabe|lettre|réponse"
     r"|opción|letra|respuesta|opzione|lettera|risposta|opção|alternativa|resposta|optie|вариант)(?![a-zà-ÿ])"
     r"|(?:is|the|an|most|likely|probable|probably|best|correct|final|either|between|clearly|definitely|indeed"
     r"|therefore|donc|dunque|quindi|also|daher|lautet|die antwort"
-    r"|die|der|das|le|la|el|il|ist|est|es|è|é)(?= )|选项|選択肢|選項|보기"
+    r"|die|der|das|eine?|le|la|el|il|une?|una|uma?|een|ist|est|es|è|é)(?= )|选项|選択肢|選項|보기"
     r"|,\s?in my (?:opinion|view),|l'(?=option)"
     rf"|{NOT_THIS_BUT}){{0,14}}",
     re.IGNORECASE,
@@ -37,11 +37,19 @@ _LETTERED = re.compile(
 )
 # "C: chest CT shows …" at the head of a line speaks about a letter, or about something else.
 _HEADING = re.compile(r"[)\]\"']{0,2}(?::|\s-)\s{0,2}\S")
+# "B rather than C" is all that the line says.
+_SET_AGAINST = re.compile(
+    r",?\s\(?(?:rather than|instead of|over|and not|not) (?:option )?[A-Z][\s.!)]*$", re.IGNORECASE
+)
+_GOES_ON = re.compile(r"[)\]\"']{1,2}\s[a-zà-ÿ]")
+_BEHIND_BRACKET = re.compile(r"[^()\n]{1,200}\([^()\n]{1,80}\)(\s[a-zà-ÿ].*|\s?[\u3040-\u9fff\uac00-\ud7af].*)")
+_EAST_ASIAN = re.compile(r"[)\]]?\s?([\u3040-\u9fff\uac00-\ud7af].*)")
+_LONGEST_NAME = 2
 # Grounds that name a diagnosis themselves.
 _REASON_IS = re.compile(r"\s(?:because|since|as)\s(?:this|it)\s(?:is|was)\s(?:an?\s|the\s)?", re.IGNORECASE)
 _CONTINUED = re.compile(
     r"\s{1,2}(?:is|was|are|rather|instead|over|not|although|though|with|which|and|but|in|at|on|ist|est|es|è|é|y|e"
-    r"|et|und|richtig|korrekt|wählen|nehmen|입니다|है)(?![a-zà-ÿ])",
+    r"|et|und|richtig|korrekt|wählen|nehmen|입니다|です|である|となり|है|(?:final )?answer:)(?![a-zà-ÿ])",
     re.IGNORECASE,
 )
 # "E. coli", "C. difficile": a capital, a full stop and a word in lower case that is not the start of a sentence.
@@ -69,19 +77,30 @@ def read_claim(text: str, options: Options, *, is_line: bool = False) -> frozens
     filling = (_LINE_FILLING if is_line else _FILLING).match(text)
     rest = text[filling.end() if filling else 0 :]
     named = options.named_by(rest)
+    if named and is_line and (more := _BEHIND_BRACKET.match(rest)) and not _is_praised(more[1]):
+        return None
     named |= _bracketed(rest, options) if named else frozenset()
     match = _LETTER.match(rest)
     letter = match[1].upper() if match else ""
     # A text that begins like a letter ("C. difficile colitis") is its option, whatever the letter.
     if match is None or letter not in options.letters or named:
-        return named or _last_lettered(rest, options) or None
-    tail = rest[match.end() :]
-    own = options.named_by(tail.lstrip(" .:;,)]}\"'-(_"))
+        return named or _last_lettered(rest, options, is_line=is_line) or None
+    return _read_letter(letter, rest[match.end() :], options, is_line=is_line)
+
+
+def _read_letter(letter: str, tail: str, options: Options, *, is_line: bool) -> frozenset[str] | None:
+    """The letters named by one letter and what follows it."""
+    behind = tail.lstrip(" .:;,)]}\"'-(_")
+    own = options.named_by(behind)
+    if not own and options.is_denied(behind):
+        return None
     if own:
         # "A sarcoidosis" may be an article and its noun; any other letter with another option's text is two answers.
         is_article = letter == "A" and tail[:1].isspace() and tail.lstrip()[:1].isalpha()
         return frozenset(letter) if letter in own else own if is_article else own | {letter}
-    if is_line and _HEADING.match(tail):
+    if is_line and _SET_AGAINST.match(tail):
+        return frozenset(letter)
+    if is_line and (_HEADING.match(tail) or _is_spoken_of(tail, options)):
         return None
     if reason := _REASON_IS.match(tail):
         return options.named_by(tail[reason.end() :]) | {letter}
@@ -94,15 +113,32 @@ def read_claim(text: str, options: Options, *, is_line: bool = False) -> frozens
     return letters | {letter}
 
 
+def _is_spoken_of(tail: str, options: Options) -> bool:
+    """Whether the line goes on to say something about the letter: "(C) does not fit", "D. Silicosis would …"."""
+    if _is_praised(tail.lstrip(")]\"'.")):
+        return False
+    behind = tail.lstrip(" .:;,)]\"'-(_")
+    said = _EAST_ASIAN.match(tail) or _EAST_ASIAN.match(behind, options.end_of_text(behind))
+    if said:
+        return not phrases.IS_IT.match(said[1])
+    return bool(_GOES_ON.match(tail)) or options.begins(behind)
+
+
+def _is_praised(tail: str) -> bool:
+    return any(words.match(tail) for words in (REASON, phrases.PRAISE, phrases.IS_IT))
+
+
 def _bracketed(text: str, options: Options) -> frozenset[str]:
     """The letter in brackets after a text: "Sarcoidosis (A)"."""
     match = _BRACKETED.match(text)
     return frozenset({match[1].upper()} & options.letters) if match else frozenset()
 
 
-def _last_lettered(text: str, options: Options) -> frozenset[str]:
+def _last_lettered(text: str, options: Options, *, is_line: bool) -> frozenset[str]:
     """The letter that the clause ends on, behind other words for its text: "la silicose (D)", "lymphoma -> C"."""
     match = _LETTERED.match(text)
+    if match and is_line and len(match[0].split()) > _LONGEST_NAME:
+        return frozenset()
     letter = (match["bracketed"] or match[2]) if match else ""
     if match is None or letter not in options.letters or DENIED.search(match[0]) or phrases.DISOWNED.search(match[0]):
         return frozenset()
@@ -135,13 +171,17 @@ def _ends_letter(tail: str) -> bool:
     return follower >= "\u2e80" and follower not in _NAME_MARKS
 
 
-_CLAUSE_END = re.compile(r"[.!?\n,;:。，；]|(?<![a-z])(?:so|therefore|thus|hence|but|and)(?![a-z])", re.IGNORECASE)
+# The full stop behind an option's letter ends no sentence.
+_SENTENCE_END = re.compile(r"(?<!\s[A-Za-z])\.|[!?\n。]")
+_CLAUSE_END = re.compile(
+    r"[.!?\n,;:。，；、]|(?<![a-z])(?:because|since|so|therefore|thus|hence|but|and)(?![a-z])", re.IGNORECASE
+)
 
 
 def is_disowned(plain: str, place: int) -> bool:
     """Whether the words before a statement show that it is not the reply's own answer."""
     before = plain[max(0, place - 200) : place]
-    sentence = before[max(map(before.rfind, ".!?\n。")) + 1 :]
+    sentence = _SENTENCE_END.split(before)[-1]
     clause = last_clause(sentence)
     return bool(
         phrases.SUPPOSED.match(sentence)

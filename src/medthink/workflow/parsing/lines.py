@@ -14,6 +14,10 @@ _LEADS = (
     "so", "then", "well", "definitely", "certainly", "clearly", "surely", "obviously", "undoubtedly", "presumably",
     "no doubt", "without (?:a |any )?doubt", "(?:almost certainly|most probably|most likely|probably|likely)",
     "it's", "it is", "it must be", "it has to be", "it would be", "this is", "that's", "that is", "choose", "edit:",
+    "overall", "hence", "therefore", "thus", "ergo", "taken together", "all in all", "in (?:summary|conclusion"
+    "|short)",
+    "(?:conclusion|impression|ans(?:wer)?) ?[:=]",
+    "if (?:i|one) (?:really )?(?:must|ha(?:ve|d) to|were to) (?:choose|pick|guess|decide)",
     "i'm (?:confident|certain|sure)(?: that)?", "i am (?:confident|certain|sure)(?: that)?",
     # German, French
     "definitiv", "eindeutig", "sicher", "ganz klar", "auf jeden fall", "am ehesten", "wahrscheinlich", "es ist",
@@ -23,6 +27,10 @@ _LEADS = (
     "elegiría",
     "sicuramente", "certamente", "probabilmente", "è", "direi", "com certeza", "provavelmente", "é", "eu diria",
     "zeker", "waarschijnlijk",
+    # What draws the conclusion, in all of them
+    "insgesamt(?: am ehesten)?", "somit", "daher", "fazit:", "donc", "en conclusion", "por (?:lo )?tanto",
+    "conclusi[óo]n[ei]?:", "quindi", "dunque", "portanto", "dus", "したがって、?", "よって",
+    "以上より、?", "結論:", "因此,?", "所以,?", "综上,?", "따라서", "그러므로",
 )  # fmt: skip
 _LEAD = re.compile(
     rf"(?:(?:(?:{'|'.join(_LEADS)})(?![a-zà-ÿ]),?|{NOT_THIS_BUT})\s{{0,2}}){{0,4}}"
@@ -34,10 +42,13 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _TRAIL = re.compile(
-    r"(?:,?\s(?:it is|it's|for sure|definitely|without (?:a )?doubt|ist es)|正确|正確|입니다|이다|です)$", re.IGNORECASE
+    r"(?:,?\s(?:it is|it's|for sure|definitely|without (?:a )?doubt|ist es)|正确|正確|입니다|이다"
+    r"|です)$",
+    re.IGNORECASE,
 )
 _MARKS = " •·\t\"'()[]{}.,:;!_$#<>✓。！，"
 _LETTER_AND_TEXT = re.compile(r"([A-Za-z])[\s.:)(\]\"',-]{1,4}(.+)")
+_TEXT_AND_LETTER = re.compile(r"(.+?)\s?\((?:option )?([A-Z])\)?")
 # A line that goes through the options: a letter, or an option's text, at its head.
 _ENTRY = re.compile(
     r"[\s>#(\[-]{0,6}(?:\d{1,2}[.)]\s{1,2})?(?:option |choice )?([A-Z])(?:[.):\]]|\s-\s)", re.IGNORECASE
@@ -57,8 +68,10 @@ def read_short_statement(line: str, options: Options) -> frozenset[str] | None:
     if len(said) == 1:
         # A small letter may be a word of its own.
         return frozenset({said} & options.letters) or None
-    both = _LETTER_AND_TEXT.fullmatch(said)
     named = options.spelled(said)
+    if not named and (lettered := _TEXT_AND_LETTER.fullmatch(said)):
+        return options.spelled(lettered[1]) & {lettered[2]} or None
+    both = _LETTER_AND_TEXT.fullmatch(said)
     if both and not named:
         named = options.spelled(both[2]) & {both[1].upper()}
     return named or None
@@ -75,11 +88,25 @@ def read_lines(plain: str, known: Options) -> Iterator[Claim]:
     if not lines:
         return
     entries = _entries(lines, known)
-    if (first := _read_end(lines[0], known)) and not _is_listed(entries, 0):
+    if (first := _read_end(lines[0], known) or _read_first_sentence(lines[0], known)) and not _is_listed(entries, 0):
         yield Claim(first, 0)
     is_short = len(lines[-1]) <= known.longest + 12
     if is_short and (last := _read_end(lines[-1], known)) and not _is_listed(entries, -1):
         yield Claim(last, plain.rindex(lines[-1]))
+
+
+# A full stop, a letter's too, that begins a new sentence; the mark stays with its sentence.
+_STATEMENT_END = re.compile(r"(?:(?<=[^\s.][^\s.][.!?])|(?<=\s[A-Z]\.))\s{1,2}(?=[A-Z])")
+
+
+def _read_first_sentence(line: str, known: Options) -> frozenset[str] | None:
+    """The option that the first of several sentences states, if none of the others states another."""
+    first, *others = _STATEMENT_END.split(line)
+    rest = line[len(first) :]
+    if not others or phrases.DENIED.match(rest) or known.begins(rest.strip()):
+        return None
+    stated = read_short_statement(first, known)
+    return stated if all(read_short_statement(one, known) in (None, stated) for one in others) else None
 
 
 def _read_end(line: str, known: Options) -> frozenset[str] | None:
@@ -131,6 +158,11 @@ _VERDICT_OF_LINE = re.compile(
     rf"|(?P<yes>{_YES})|(?P<no>{_NO}))[\s.)]*$",
     re.IGNORECASE | re.MULTILINE,
 )
+_MARKED_LINE = re.compile(
+    r"^[ \t>#-]{0,6}(?:\d{1,2}[.)]\s)?([A-Z])[.):]\s[^\n]{2,80}?\s(?:\((?:the )?(?:most likely|best|correct|✓)"
+    r"(?: answer| diagnosis| fit)?\)|✓)[\s.]*$",
+    re.IGNORECASE | re.MULTILINE,
+)
 _VERDICTS = (_VERDICT, _VERDICT_OF_LINE)
 # An entry of a list that goes through the options in one line.
 _INLINE = re.compile(
@@ -151,13 +183,19 @@ def read_whole_list(plain: str, known: Options) -> Iterator[Claim]:
         return
     if len(best) == 1:
         yield Claim(frozenset(best[0][1]), found[-1].end())
+    marked = [match for match in _MARKED_LINE.finditer(plain) if match[1] in known.letters]
+    if len(marked) == 1 and not found:
+        yield Claim(frozenset(marked[0][1]), marked[0].end())
 
 
 def _share(said: str) -> float:
     return float(said.rstrip("% ")) / 100 if "%" in said else float(said)
 
 
-SENTENCE = re.compile(r"(?<=[^\s.][^\s.])(?<!\bvs)(?<!\b[DM]r)(?<!\bFig)[.!?](?=\s|$)|[。！？]|\n")
+SENTENCE = re.compile(
+    r"(?:(?<=[^\s.][^\s.])|(?<=[A-Z] \d))(?<!\bvs)(?<!\b[DM]r)(?<!\bFig)(?<![\u3040-\ud7af][A-Z])[.!?](?=\s|$)"
+    r"|[。！？]|\n"
+)
 # What is said after the answer and is no part of it.
 _COURTESY = re.compile(
     r"(?:let me know|please (?:note|consult|let)|note that|i hope|this is (?:not|no) |disclaimer|for educational)",
@@ -170,18 +208,23 @@ _UNSURE = re.compile(
     r"|suspect\w*|suspicion|recommend\w*|against|evidence|associated|follow-up|test\w*|serology|such as|e\.g|example"
     r"|doubt|question\w*|indication|comparison|ddx|dd|clinical|request\w*|treated|need\w*|confirm\w*|title"
     r"|referral|original|common|cause|teaching|dangerous|other|staging|status|shows?|would|should|oder|ou|nicht"
-    r"|kein\w*|pas|non|não|nie|möglich\w*|könnten?|wäre|ausgeschlossen|verdacht|second|next|alternativ\w*|runner-up)"
-    r"(?![a-zà-ÿ])|n't|\?|需|既往|疑|待|不|非|或|否|疑|可能|かも|ない|아니|수 있",
+    r"|kein\w*|pas|non|não|nie|möglich\w*|könnten?|wäre|ausgeschlossen|verdacht|second|next|alternativ\w*|runner-up"
+    r"|wrong|incorrect|false|rejected|mistake|trap|distractor|tempt\w*|others|students?|said|says|key|compare|query"
+    r"|wonder|refuse|asked|pending|screening|convinced|anything|everything but|typically|usually|often|sometimes"
+    r"|commonly|family|report|auszuschließen|zustand nach|z\.\s?n|gegen|falsch|meint|spricht gegen|exclure|écarter"
+    r"|évoquer|peu|autre|confrère|descartar|podría|otra|colega|escludere|potrebbe|altra|excluir|poderia|outra)"
+    r"(?![a-zà-ÿ])|n't|\?|需|既往|疑|待|不|非|或|否|排除|除外|排查|鉴别|鑑別|如|감별|배제|제외|可能|かも|ない"
+    r"|아니|수 있",
     re.IGNORECASE,
 )
 _DENIED_NAME = re.compile(
-    r"(?<![a-z])(?:not|no|neither|nor|excludes?|rules out)\s(?:an?\s)?[^,;:.()-]{1,60}(?=[,;:.-])", re.I
+    r"(?<![a-z])(?:not|no|neither|nor|without|excludes?|rules out)\s(?:an?\s)?[^,;:.()-]{1,60}(?=[,;:.-])", re.I
 )
 _CLAUSE = re.compile(r"[,;:]\s|\s-\s")
 _LETTER_LAST = re.compile(
     r"(?:^(?:given|based on|considering|taking|if (?:i|one|forced))\W[^.\n]{0,80}[,:]\s(?:option )?([A-Z])"
     r"|\((?P<bracketed>[A-Z])\)|\((?:option |choice |answer |选项)([A-Z])\)|[,:;-]\s(?:i\.e\.,?\s|so\s)?(?:option"
-    r"|choice|answer)\s([A-Z])"
+    r"|choice|answer)\s([A-Z])|[,:;-]\s(?:i\.e\.|that is|so),?\s([A-Z])|^[^,]*[^,\s\d],\s(?P<bare>[A-Z])"
     r"|(?:->|=>)\s?(?:option |choice )?([A-Z])|(?:this|that) (?:is|corresponds to|matches|points to"
     r"|must be) (?:option )?([A-Z])"
     r"|^(?:assistant|conclusion|overall|impression"
@@ -189,9 +232,11 @@ _LETTER_LAST = re.compile(
     re.IGNORECASE,
 )
 _LEADS_TO_NAME = re.compile(
-    r"(?:^|[,;:]\s|\s-\s|(?:^|\s)(?:(?:this|it|that|diagnosis|answer|what remains[^.]{0,90}) (?:is|was|must be"
+    r"(?:^|[,;:]\s|(?<=[a-z]{2})\.\s?|\s-\s|(?:考虑|诊断|診断は?|符合|为|是|진단은?)\s?|(?:^|\s)(?:(?:this|it"
+    r"|that|diagnosis|answer|what remains[^.]{0,90}) (?:is|was|must be"
     r"|has to be|would be)|it's|that's|call it|call this|diagnosis of|diagnostic of|pathognomonic (?:of|for)"
-    r"|typical (?:of|for)|classic (?:of|for)|characteristic (?:of|for)|point(?:s|ing)? to|argues? for"
+    r"|typical (?:of|for)|classic (?:of|for)|characteristic (?:of|for)|point(?:s|ing)? to|argues? for|(?:case"
+    r"|example|picture|appearances?|features|signs) of"
     r"|in favou?r of|best fit"
     r"|indicates?|favou?rs?|leaves|makes|therefore|so|thus|hence))"
     r"\s{0,2}(?:an? |the |most likely )?$",
@@ -224,13 +269,22 @@ def _last_letter(sentence: str, known: Options) -> frozenset[str]:
     if match is None or letter not in known.letters:
         return frozenset()
     before = sentence[: match.start()] or sentence.partition(":")[0]
-    if match["bracketed"] and not known.resembles(_CLAUSE.split(before)[-1], letter):
+    if (match["bracketed"] or match["bare"]) and not _names_it(before, letter, known):
         return frozenset()
     if phrases.DISOWNED.search(before.rpartition(",")[2]):
         return frozenset()
     if _UNSURE.search(_CLAUSE.split(before)[-1]) or _UNSURE.search(_DENIED_NAME.sub("", before)):
         return frozenset()
     return frozenset(letter) | _names_in(fold(_DENIED_NAME.sub("", before)), known)
+
+
+def _names_it(before: str, letter: str, known: Options) -> bool:
+    """Whether the words before a letter name its option, and lead up to that name where they spell it in full."""
+    said = fold(before).rstrip(_MARKS)
+    spelled = [text for one, text in known.names if one == letter and said.endswith(text)]
+    if spelled:
+        return bool(_LEADS_TO_NAME.search(said[: len(said) - max(map(len, spelled))]))
+    return known.resembles(_CLAUSE.split(before)[-1], letter)
 
 
 def _last_name(sentence: str, known: Options) -> frozenset[str]:

@@ -3,12 +3,13 @@
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Collection, Iterator
 from difflib import SequenceMatcher
 from functools import lru_cache
 
 import msgspec
 
-from medthink.workflow.parsing.phrases import DENIED
+from medthink.workflow.parsing.phrases import DENIED, IS_IT
 from medthink.workflow.parsing.plain import flatten, make_plain
 
 _SMALL_WORDS = frozenset(("of", "the", "with", "in", "type", "form", "kind", "variety", "variant"))
@@ -49,15 +50,19 @@ class Options(msgspec.Struct, frozen=True):
 
     letters: frozenset[str]
     texts: tuple[tuple[str, str], ...]
+    names: tuple[tuple[str, str], ...]
     longest: int
 
     @classmethod
     def of(cls, options: dict[str, str]) -> "Options":
         """The options, flattened like the replies."""
         texts = [(letter, flatten(make_plain(text)).rstrip(" .")) for letter, text in options.items()]
+        texts = [(letter, text) for letter, text in texts if text]
+        names = [(letter, short) for letter, text in texts for short in _shortened(text, options)]
         return cls(
             frozenset(options),
-            tuple((letter, text) for letter, text in texts if text),
+            tuple(texts),
+            (*texts, *names, *_last_words(texts)),
             max(len(text) for text in options.values()),
         )
 
@@ -68,9 +73,9 @@ class Options(msgspec.Struct, frozen=True):
     def spelled(self, text: str) -> frozenset[str]:
         """The options whose text is this one, in whatever order of words ("Meningioma, atypical")."""
         flat = flatten(text).strip(" .\"'()")
-        named = frozenset(letter for letter, known in self.texts if known.strip(" .\"'()") == flat)
+        named = frozenset(letter for letter, known in self.names if known.strip(" .\"'()") == flat)
         named = named or frozenset(letter for letter, known in self.texts if _words(known) == _words(flat))
-        named = named or self._abridged(flat)
+        named = named or self._by_genus(flat)
         return named or frozenset(
             letter
             for letter, known in self.texts
@@ -82,7 +87,7 @@ class Options(msgspec.Struct, frozen=True):
         flat = flatten(text.lstrip().partition("\n")[0])
         flat = flat[self._end_of_modifiers(flat) :]
         fitting = [
-            (letter, known) for letter, known in self.texts if flat.startswith(known) and _ends_text(flat[len(known) :])
+            (letter, known) for letter, known in self.names if flat.startswith(known) and _ends_text(flat[len(known) :])
         ]
         longest = max((len(known) for _, known in fitting), default=0)
         whole = _NAME.match(flat)
@@ -96,14 +101,25 @@ class Options(msgspec.Struct, frozen=True):
         named = more.union(letter for letter, known in fitting if len(known) == longest)
         return named | self._of_the_kind(flat[:longest], flat[longest:])
 
-    def _abridged(self, flat: str) -> frozenset[str]:
-        """The one option that is a kind of what is named, where no other is: "Tuberculosis" for "Pulmonary …"."""
-        kinds = [letter for letter, known in self.texts if flat in known]
-        if len(kinds) != 1 or len(flat) < _SHORTEST_NAME:
-            return frozenset()
-        return frozenset(
-            letter for letter, known in self.texts if known.endswith(f" {flat}") and not _JOINED.search(known)
-        )
+    def end_of_text(self, text: str) -> int:
+        """Where the option's text ends that the text begins with; 0 if there is none."""
+        flat = flatten(text)
+        return max((len(known) for _, known in self.texts if flat.startswith(known)), default=0)
+
+    def is_denied(self, text: str) -> bool:
+        """Whether the text begins with an option's and goes on to deny it."""
+        end = self.end_of_text(text)
+        return bool(end and DENIED.match(flatten(text), end))
+
+    def begins(self, text: str) -> bool:
+        """Whether the text begins with an option's and goes on with further words."""
+        flat = flatten(text)
+        return any(re.match(rf"{re.escape(known)} \w", flat) for _, known in self.texts)
+
+    def _by_genus(self, flat: str) -> frozenset[str]:
+        """The option whose genus is written out: "Clostridioides difficile colitis" for "C. difficile colitis"."""
+        genus, _, rest = flat.partition(" ")
+        return frozenset(letter for letter, known in self.texts if len(genus) > 1 and known == f"{genus[0]}.{rest}")
 
     def _end_of_modifiers(self, flat: str) -> int:
         """Where words end that say how the disease presents, unless an option begins with one."""
@@ -136,9 +152,30 @@ class Options(msgspec.Struct, frozen=True):
         return frozenset(letter for letter, text in self.texts if base < _words(text) and (_words(text) - base) & said)
 
 
+def _last_words(texts: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """The last words of texts that say enough and stand in no other: "tuberculosis" for "Pulmonary tuberculosis"."""
+    for letter, text in texts:
+        for place in [] if _JOINED.search(text) else [match.end() for match in re.finditer(" ", text)]:
+            name = text[place:]
+            if len(name) >= _SHORTEST_NAME and sum(name in other for _, other in texts) == 1:
+                yield letter, name
+
+
+def _shortened(text: str, letters: Collection[str]) -> Iterator[str]:
+    """The text with three or more of its words as an abbreviation ("PCL avulsion"), if that is no list of letters."""
+    words = text.split()
+    for start in range(len(words) - 2):
+        for end in range(start + 3, len(words) + 1):
+            run = words[start:end]
+            short = "".join(word[0] for word in run)
+            if all(word.isalpha() and len(word) > 2 for word in run) and not set(short.upper()) <= set(letters):
+                yield " ".join([*words[:start], short, *words[end:]])
+
+
 def _ends_text(tail: str) -> bool:
     """Whether an option's text followed by this is all of what was named, not the start of something longer."""
-    return not tail or tail[0] in ").,;:!]}\"'\\$|。、" or bool(SPACED_END.match(tail) or REASON.match(tail))
+    is_end = not tail or tail[0] in "().,;:!]}\"'\\$|。、"
+    return is_end or any(words.match(tail) for words in (SPACED_END, REASON, IS_IT))
 
 
 def _is_alike(own: str, their: str) -> bool:

@@ -1,15 +1,22 @@
 """What holds for every test."""
 
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+# Where the system has memory for temporary files they go there: many tests would do nothing but wait for a disk.
+MEMORY, ENOUGH_BYTES = Path("/dev/shm"), 4 * 1024**3
+if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ENOUGH_BYTES:
+    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
+
 # The workers use every core already: threads of numpy and torch on top of them only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-pytest_plugins = ["children", "cpu_times", "stores"]
+pytest_plugins = ["children", "cpu_times", "random_order", "stores"]
 
 # How long an example takes says something about the machine, not about the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])

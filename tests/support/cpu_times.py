@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-_SHOWN = 40
+# What is not worth a line.
+_SHOWN_FROM_S = 1.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 _SPENT = pytest.StashKey[Counter[str]]()
 
@@ -53,8 +54,9 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     """Print the files that take most."""
     if spent := config.stash[_SPENT]:
         terminalreporter.section(f"CPU: {sum(spent.values()) / 60:.1f} minutes in {len(spent)} files")
-        for name, seconds in spent.most_common(_SHOWN):
-            terminalreporter.line(f"{seconds:8.1f} s  {name}")
+        for name, seconds in spent.most_common():
+            if seconds >= _SHOWN_FROM_S:
+                terminalreporter.line(f"{seconds:8.1f} s  {name}")
 
 
 def _cpu_s() -> float:

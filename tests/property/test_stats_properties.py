@@ -1,5 +1,6 @@
 """Row order, seeds and symmetry: what may not change a statistic, does not."""
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,11 +9,14 @@ from hypothesis import strategies as st
 from medthink.scoring.comparable import rank_together
 from medthink.stats import (
     Estimate,
+    Game,
     bootstrap_mean,
+    bradley_terry,
     calibration,
     cohen_kappa,
     confusion,
     corrected_clustered_rate,
+    gain_over_rivals,
     gwet_ac,
     holm,
     mcnemar,
@@ -20,10 +24,12 @@ from medthink.stats import (
     ordered_agreement,
     paired_difference,
     panel_agreement,
+    powered_rate,
     rank_runs,
     rate_interval,
     rater_agreement,
     repeated_mean,
+    share_interval,
     sign_flip_test,
     wilson,
 )
@@ -141,6 +147,55 @@ def test_a_further_run_never_narrows_an_interval(seed, runs, cases, samples, acc
         if isinstance(after, Estimate):
             assert before.low < before.high
             assert after.low <= before.low + 1e-12 and before.high <= after.high + 1e-12
+
+
+def every_estimate(found):
+    """All estimates in a result, however deep."""
+    if isinstance(found, Estimate):
+        return [found]
+    if isinstance(found, msgspec.Struct):
+        return every_estimate([getattr(found, name) for name in found.__struct_fields__])
+    return [one for part in found for one in every_estimate(part)] if isinstance(found, list | tuple) else []
+
+
+# Rows in which nothing varies between clusters, or little: alike, cancelling, nearly always right, in thirds.
+NEARLY_ALIKE = {
+    "alike": lambda source, n: np.full(n, source.choice([0.0, 1.0, 0.1, 1 / 3])),
+    "cancelling": lambda source, n: np.tile([0.0, 1.0], n)[:n],
+    "tenths": lambda source, n: np.tile([0.1, 0.2, 0.3, 0.3, 0.2, 0.1], n)[:n],
+    "nearly always right": lambda source, n: (source.random(n) < 0.97).astype(float),
+    "rounding": lambda source, n: source.choice([0.3, 0.1 + 0.2], n),
+    "thirds": lambda source, n: source.integers(0, 4, n) / 3,
+}
+
+
+@settings(max_examples=40)
+@given(
+    seed=st.integers(0, 2**32),
+    kinds=st.tuples(*[st.sampled_from(sorted(NEARLY_ALIKE))] * 2),
+    cases=st.integers(1, 20),
+    size=st.sampled_from([1, 2, 3, 6]),
+)
+def test_every_interval_has_a_width(seed, kinds, cases, size):
+    source = np.random.default_rng(seed)
+    n = cases * size
+    x, y = (NEARLY_ALIKE[kind](source, n) for kind in kinds)
+    a, b = np.round(x), np.round(y)
+    clusters = np.repeat(np.arange(cases), size)
+    read = np.where(clusters < max(2, cases // 2), y, np.nan)
+    games = [Game(int(p), int(q), float(v), int(k)) for p, q, v, k in zip(a, 2 + b, a, clusters, strict=True)]
+    results = [
+        *(run(x, y, a.astype(int), b.astype(int), clusters, source) for run in STATISTICS.values()),
+        share_interval(x),
+        share_interval(x.reshape(cases, size).mean(axis=1), samples=size),
+        gain_over_rivals(x, [y, a], rng=source),
+        powered_rate(x, read, clusters=clusters),
+        rank_runs([x, y, a], cases=range(n), rng=source, flips=99),
+        bradley_terry(games, rng=source, flips=99),
+    ]
+    for one in every_estimate(results):
+        assert one.high - one.low > 1e-10, one
+        assert one.low <= one.value <= one.high or one.method.startswith("percentile"), one
 
 
 @quick

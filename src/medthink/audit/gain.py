@@ -22,18 +22,19 @@ class RivalAnswers(NamedTuple):
     """A rival's share of right answers on each of a run's cases.
 
     `name` describes the rival. `run` names the run if it is one of the model's own, and is empty for a guesser: two
-    runs may be made under one condition.
+    runs may be made under one condition. A case has so many `samples`.
     """
 
     name: str
     rights: tuple[float, ...]
     run: str = ""
     is_rule: bool = False
+    samples: int = 1
 
     @property
     def accuracy(self) -> Measured:
-        """The mean over the cases."""
-        return share_interval(self.rights)
+        """The mean over the cases, with the interval that the run has in every table."""
+        return share_interval(self.rights, samples=self.samples)
 
 
 class StrongestGain(NamedTuple):
@@ -74,7 +75,12 @@ def changed_fields(mine: Fields | None, other: Fields | None) -> Fields:
 
 def strongest_rival(rivals: Iterable[RivalAnswers]) -> RivalAnswers:
     """The rival with the highest accuracy; of equals, a guesser before a run, and the rule before those trained."""
-    return min(rivals, key=lambda one: (-fsum(one.rights), one.run != "", not one.is_rule, one.name, one.run))
+
+    def order(one: RivalAnswers) -> tuple[float, bool, bool, str, str]:
+        # Shares of samples are rounded when stored, which must not decide between equals.
+        return -round(fsum(one.rights), 6), one.run != "", not one.is_rule, one.name, one.run
+
+    return min(rivals, key=order)
 
 
 def gain_over_strongest(

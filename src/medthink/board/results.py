@@ -18,7 +18,7 @@ from medthink.board.submissions import SubmissionRecord
 from medthink.cases.benchmark import Benchmark
 from medthink.core.clock import now_utc
 from medthink.core.digest import digest_value
-from medthink.scoring.scores import CaseScore, Scores
+from medthink.scoring.scores import CaseScore, Scores, samples_per_case
 from medthink.stats import Measured, wilson
 from medthink.store import tables
 from medthink.store.engine import Store
@@ -162,7 +162,7 @@ def _convert(body: Any, shape: type[_Measure]) -> _Measure | None:
         return None
 
 
-_VERSION = 2
+_VERSION = 3
 
 
 class ScoredSubmission(NamedTuple):
@@ -231,7 +231,8 @@ def _own_blind(row: ScoredSubmission, kin: Sequence[ScoredSubmission]) -> Iterat
     for other in kin:
         blind = image_free_name(row.result.scores.origin.condition, other.result.scores.origin.condition)
         if blind and other.result.cases == row.result.cases:
-            yield RivalAnswers(blind, other.result.rights, run=str(other.submission.id))
+            samples = samples_per_case(other.result.scores)
+            yield RivalAnswers(blind, other.result.rights, run=str(other.submission.id), samples=samples)
 
 
 def _measure(

@@ -10,7 +10,16 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from medthink.stats.estimate import Estimate, Floats, Measured, Undefined, as_column, check_level, cluster_totals
+from medthink.stats.estimate import (
+    Estimate,
+    Floats,
+    Measured,
+    Undefined,
+    as_column,
+    check_level,
+    cluster_totals,
+    is_flat,
+)
 from medthink.stats.intervals import student_quantile
 
 # With more undefined resamples than this, the rest no longer represents the whole.
@@ -57,15 +66,16 @@ def replicate_interval(value: float, replicates: Floats, *, n: int, groups: int,
     if missing > MAX_UNDEFINED_SHARE * len(replicates):
         reason = f"undefined in {missing} of {len(replicates)} resamples"
         return Undefined(reason=reason, n=n, value=value)
-    if np.ptp(defined) <= 1e-12 * max(1.0, abs(value)):
-        return Undefined(reason="every resample gives the same value", n=n, value=value)
     tail = expanded_tail(level, groups)
-    low, high = np.quantile(defined, [tail, 1 - tail])
+    ends = np.quantile(defined, [tail, 1 - tail])
+    if is_flat(ends):
+        return Undefined(reason="nearly all resamples give the same value", n=n, value=value)
+    low, high = ends.tolist()
     left_out = f", {missing} of {len(replicates)} resamples undefined and left out" if missing else ""
     return Estimate(
         value=value,
-        low=float(low),
-        high=float(high),
+        low=low,
+        high=high,
         level=level,
         n=n,
         clusters=groups,

@@ -119,9 +119,16 @@ def as_column(values: npt.ArrayLike, *, name: str = "values") -> Floats:
     return floats
 
 
-def is_flat(values: Floats) -> bool:
-    """Whether all values are the same except for rounding: they show no spread. Values of no rows are flat."""
-    return not len(values) or bool(np.ptp(values) <= 1e-12 * max(1.0, float(np.abs(values).max())))
+_ROUNDING = 1e-12
+"""Differences of this share of the numbers they are computed from are rounding."""
+
+
+def is_flat(values: Floats, *, scale: float = 1.0) -> bool:
+    """Whether all values are the same except for rounding: they show no spread. Values of no rows are flat.
+
+    `scale` is the size of the numbers that the values are computed from, such as rows that cancel in a sum.
+    """
+    return not len(values) or bool(np.ptp(values) <= _ROUNDING * max(scale, float(np.abs(values).max())))
 
 
 def as_hits(values: npt.ArrayLike, *, name: str = "hits") -> Floats:

@@ -6,7 +6,6 @@ from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
-from msgspec.structs import replace
 
 from medthink.stats.estimate import (
     ClusterTotals,
@@ -17,6 +16,7 @@ from medthink.stats.estimate import (
     as_hits,
     check_level,
     cluster_totals,
+    is_flat,
 )
 
 _MOST_STEPS = 200
@@ -137,8 +137,8 @@ def rate_interval(hits: npt.ArrayLike, *, clusters: npt.ArrayLike | None = None,
 
     With clusters the number of trials is replaced by p(1 − p)/se², se being the clustered standard error,
     never more than the rows, and z by Student's t on G − 1 degrees of freedom (in the manner of Korn and
-    Graubard 1998). If every row is alike the clustered error is zero and meaningless; then each cluster
-    counts as one trial, the most conservative choice. Unlike the bootstrap it is valid at 0 % and 100 %.
+    Graubard 1998). If every cluster has the same rate the clustered error is zero and meaningless; then each
+    cluster counts as one trial, the most conservative choice. Unlike the bootstrap it is valid at 0 % and 100 %.
     """
     rows = as_hits(hits)
     totals = cluster_totals(rows[:, None], clusters)
@@ -148,8 +148,7 @@ def rate_interval(hits: npt.ArrayLike, *, clusters: npt.ArrayLike | None = None,
     if groups < 2:
         return Undefined(reason="one cluster shows no spread", n=n, value=float(rows.mean()))
     rate = float(totals.sums.sum()) / n
-    error = totals_error(totals)
-    effective = min(n, rate * (1 - rate) / error**2) if error > 0 else groups
+    effective = groups if is_even(totals) else min(n, rate * (1 - rate) / totals_error(totals) ** 2)
     low, high = wilson_ends(rate, effective, student_quantile(level, groups - 1))
     return Estimate(
         value=rate,
@@ -162,24 +161,44 @@ def rate_interval(hits: npt.ArrayLike, *, clusters: npt.ArrayLike | None = None,
     )
 
 
-def share_interval(shares: npt.ArrayLike, *, level: float = 0.95) -> Measured:
-    """Interval for a mean of shares, such as the share of each case's samples that are right. Range: [0, 1].
+def share_interval(shares: npt.ArrayLike, *, samples: int = 1, level: float = 0.95) -> Measured:
+    """Interval for a mean of shares, such as the share of each case's `samples` that are right. Range: [0, 1].
 
-    `rate_interval` where all are 0 or 1. Otherwise Wilson's at the sample size at which a rate would have this standard
-    error, with Student's quantile, which is what `rate_interval` gives for equally many samples clustered by case.
-    Rival: Student's interval (`mean_interval`), which reaches below 0 % and above 100 %.
+    `rate_interval` for one sample a case. Otherwise Wilson's at the sample size at which a rate would have this
+    standard error, with Student's quantile: what `rate_interval` gives for the samples clustered by case. Rival:
+    Student's interval (`mean_interval`), which reaches below 0 % and above 100 %.
     """
     rows = as_column(shares, name="shares")
-    if np.isin(rows, (0.0, 1.0)).all():
+    cases = len(rows)
+    if samples == 1 and np.isin(rows, (0.0, 1.0)).all():
         return rate_interval(rows, level=level)
-    if rows.min() < 0 or rows.max() > 1:
+    if cases and (rows.min() < 0 or rows.max() > 1):
         raise ValueError("shares lie between 0 and 1")
-    plain = mean_interval(rows, level=level)
-    if isinstance(plain, Undefined):
-        return plain
-    rate, error = plain.value, float(rows.std(ddof=1)) / sqrt(len(rows))
-    low, high = wilson_ends(rate, rate * (1 - rate) / error**2, student_quantile(level, len(rows) - 1))
-    return replace(plain, low=low, high=high, method="Wilson score at the effective sample size of shares")
+    if cases < 2:
+        reason = "one case shows no spread" if cases else "no rows"
+        return Undefined(reason=reason, n=cases, value=float(rows.mean()) if cases else None)
+    rate, variance = float(np.sort(rows).mean()), float(np.sort(rows).var(ddof=1)) / cases
+    effective = cases if is_flat(rows) else rate * (1 - rate) / variance
+    low, high = wilson_ends(
+        rate, min(effective, cases * samples) if samples > 1 else effective, student_quantile(level, cases - 1)
+    )
+    return Estimate(
+        value=rate,
+        low=low,
+        high=high,
+        level=level,
+        n=cases,
+        clusters=cases,
+        method="Wilson score at the effective sample size of shares",
+    )
+
+
+def is_even(totals: ClusterTotals, *, scale: float = 1.0) -> bool:
+    """Whether all clusters have the same mean, of a single column of totals: they show no spread.
+
+    `scale` is the size of the rows.
+    """
+    return is_flat(totals.sums[:, 0] / totals.sizes, scale=scale)
 
 
 def totals_error(totals: ClusterTotals) -> float:
@@ -209,8 +228,9 @@ def mean_interval(values: npt.ArrayLike, *, clusters: npt.ArrayLike | None = Non
     groups, value = len(totals.sizes), float(totals.sums.sum() / len(rows))
     if groups < 2:
         return Undefined(reason="one cluster shows no spread", n=len(rows), value=value)
-    if np.ptp(rows) == 0:
-        return Undefined(reason="every row has the same value", n=len(rows), value=value)
+    if is_even(totals, scale=float(np.abs(rows).max())):
+        alike = "every row has the same value" if groups == len(rows) else "every cluster has the same mean"
+        return Undefined(reason=alike, n=len(rows), value=value)
     half = student_quantile(level, groups - 1) * totals_error(totals)
     return Estimate(
         value=value,

@@ -8,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from medthink.core.numbers import as_percent
-from medthink.stats.estimate import Estimate, Floats, Measured, as_floats
+from medthink.stats.estimate import Estimate, Floats, Measured, Undefined, as_floats
 from medthink.stats.intervals import normal_quantile, share_interval
 
 FEWEST_FOR_DISCRIMINATION = 20
 """Discrimination is not reported for fewer models: its reliability per case is too low."""
 
 _LEVEL = 0.95
+_ROUNDING = 1e-9
 
 
 class CaseItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,7 +29,7 @@ class CaseItem(msgspec.Struct, frozen=True, kw_only=True):
     case: int
     right: Measured
     shrunk: float
-    discrimination: Estimate | None
+    discrimination: Measured | None
     is_separating: bool
 
     @property
@@ -108,7 +109,7 @@ def _prior_strength(shares: Floats, models: int) -> float:
     return 1 / min(1.0, max(rho, 1e-3)) - 1
 
 
-def _discrimination(table: Floats) -> list[Estimate | None]:
+def _discrimination(table: Floats) -> list[Measured | None]:
     """Item–rest correlations, shrunk towards their mean by their reliability.
 
     The interval is Fisher's, of the correlation itself: one around the shrunk value would look too narrow.
@@ -130,8 +131,10 @@ def _discrimination(table: Floats) -> list[Estimate | None]:
     return [_correlation(*next(told), models) if known else None for known in defined]
 
 
-def _correlation(value: float, raw: float, models: int) -> Estimate:
-    centre = np.arctanh(np.clip(raw, -1 + 1e-9, 1 - 1e-9))
+def _correlation(value: float, raw: float, models: int) -> Measured:
+    if abs(raw) > 1 - _ROUNDING:
+        return Undefined(reason="a perfect correlation shows no spread", n=models, value=value)
+    centre = np.arctanh(raw)
     half = normal_quantile(_LEVEL) / (models - 3) ** 0.5
     return Estimate(
         value=value,

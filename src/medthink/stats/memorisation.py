@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from medthink.stats.estimate import Floats, as_floats
+from medthink.stats.estimate import Floats, as_floats, is_flat
 from medthink.stats.intervals import student_p_value, student_quantile
 from medthink.stats.power import rate_for_hits
 
@@ -143,7 +143,7 @@ def order_gained(
     gaps: Floats = ours - weights * theirs
     error = float(gaps.std(ddof=1)) / len(gaps) ** 0.5
     gain, degrees = float(gaps.mean()), len(gaps) - 1
-    two_sided = student_p_value(gain / error, degrees) if error > 0 else 1.0
+    two_sided = 1.0 if is_flat(gaps) else student_p_value(gain / error, degrees)
     reach = (student_quantile(1 - 2 * alpha, degrees) + student_quantile(2 * POWER - 1, degrees)) ** 2
     # Memory of a share d of the cases adds about d to the variance of the gaps: n·d² = reach·(variance + d).
     seen = (reach + (reach**2 + 4 * len(gaps) * reach * float(gaps.var(ddof=1))) ** 0.5) / (2 * len(gaps))

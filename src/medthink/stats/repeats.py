@@ -4,7 +4,16 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from medthink.stats.estimate import Estimate, Floats, Measured, Undefined, as_column, check_level, cluster_totals
+from medthink.stats.estimate import (
+    Estimate,
+    Floats,
+    Measured,
+    Undefined,
+    as_column,
+    check_level,
+    cluster_totals,
+    is_flat,
+)
 from medthink.stats.intervals import student_quantile
 
 
@@ -48,7 +57,7 @@ def repeated_mean(values: npt.ArrayLike, *, cases: npt.ArrayLike, level: float =
     variance, share = float(means.var(ddof=1)), float((1 / sizes).mean())
     error = float(np.sqrt(variance / groups))
     return Repeats(
-        mean=_student(mean, error, n=len(rows), groups=groups, level=level),
+        mean=_student(means, error, n=len(rows), level=level),
         cases=groups,
         samples=len(rows),
         within_variance=within,
@@ -72,8 +81,9 @@ def _bare(mean: Undefined, *, cases: int) -> Repeats:
     )
 
 
-def _student(mean: float, error: float, *, n: int, groups: int, level: float) -> Measured:
-    if error == 0:
+def _student(means: Floats, error: float, *, n: int, level: float) -> Measured:
+    mean, groups = float(means.mean()), len(means)
+    if is_flat(means):
         return Undefined(reason="every case has the same mean", n=n, value=mean)
     half = student_quantile(level, groups - 1) * error
     return Estimate(

@@ -336,11 +336,13 @@ def test_a_random_sign_flip_counts_what_was_seen_and_is_never_certain(rng):
 
 
 def test_shares_by_case_have_the_interval_of_their_clustered_samples():
-    samples = np.random.default_rng(4).integers(0, 2, size=(30, 3))
-    ours = share_interval(samples.mean(axis=1))
-    whole = rate_interval(samples.ravel(), clusters=np.repeat(np.arange(30), 3))
-    assert (ours.value, ours.low, ours.high) == pytest.approx((whole.value, whole.low, whole.high), abs=1e-12)
+    drawn = np.random.default_rng(4).integers(0, 2, size=(30, 3))
+    alike = np.tile([0, 1, 1], (30, 1))
+    for samples in (drawn, alike, np.ones((30, 3)), drawn[:, [0, 0, 0]]):
+        ours = share_interval(samples.mean(axis=1), samples=3)
+        whole = rate_interval(samples.ravel(), clusters=np.repeat(np.arange(30), 3))
+        assert (ours.value, ours.low, ours.high) == pytest.approx((whole.value, whole.low, whole.high), abs=1e-12)
     assert share_interval([0, 1, 1]) == rate_interval([0, 1, 1])
-    assert isinstance(share_interval([0.5, 0.5]), Undefined)
+    assert share_interval([]) == Undefined(reason="no rows", n=0)
     with pytest.raises(ValueError, match="between 0 and 1"):
         share_interval([0.5, 1.5])

@@ -8,7 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from medthink.stats.comparisons.paired import random_bits, tango_ends
-from medthink.stats.estimate import Estimate, Floats, Measured, Undefined, as_column, as_floats, check_level
+from medthink.stats.estimate import (
+    Estimate,
+    Floats,
+    Measured,
+    Undefined,
+    as_column,
+    as_floats,
+    check_level,
+    is_flat,
+)
 from medthink.stats.intervals import student_quantile
 
 _HALVINGS = 44
@@ -148,8 +157,6 @@ def _gain(x: Floats, rivals: Floats, t: float, wide: float, *, level: float) -> 
         ends = _Ends(lows[0], highs[1])
     else:
         errors = gaps.std(axis=1, ddof=1) / sqrt(len(x))
-        if not errors.any():
-            return Undefined(reason="every case has the same gain", n=len(x), value=value)
         ends = _Ends(gaps.mean(axis=1) - t * errors, gaps.mean(axis=1) + wide * errors)
     return _estimate(value, ends, n=len(x), level=level, method=f"paired, over the strongest of {len(rivals)} rivals")
 
@@ -163,8 +170,6 @@ def _normalised(x: Floats, rivals: Floats, t: float, wide: float, *, level: floa
     ends = (_ratio_ends if is_plain else _fieller_ends)(1 - x, 1 - rivals, t, wide)
     if not np.isfinite(ends).all():
         return Undefined(reason="a rival leaves too little to gain for an interval", n=len(x), value=value)
-    if ends.low.min() == ends.high.min():
-        return Undefined(reason="every case has the same gain", n=len(x), value=value)
     method = f"{'paired ratio' if is_plain else 'Fieller'}, over the strongest of {len(rivals)} rivals"
     return _estimate(value, ends, n=len(x), level=level, method=method)
 
@@ -197,7 +202,8 @@ def _flipped_quantile(gaps: Floats, share: float, rng: np.random.Generator) -> f
     """The quantile of the largest of the rivals' statistics when the signs of their centred differences are random."""
     centred = gaps - gaps.mean(axis=1, keepdims=True)
     roots = np.sqrt((centred**2).sum(axis=1) * len(centred[0]) / (len(centred[0]) - 1))
-    scaled = centred[roots > 0] / roots[roots > 0][:, None]
+    varied = np.array([not is_flat(row) for row in centred])
+    scaled = centred[varied] / roots[varied][:, None]
     if not len(scaled):
         return 0.0
     # A draw assigns signs in the order given, so cases are put in a canonical order first.
@@ -206,8 +212,10 @@ def _flipped_quantile(gaps: Floats, share: float, rng: np.random.Generator) -> f
     return float(np.quantile(totals.max(axis=1), share))
 
 
-def _estimate(value: float, ends: _Ends, *, n: int, level: float, method: str) -> Estimate:
+def _estimate(value: float, ends: _Ends, *, n: int, level: float, method: str) -> Measured:
     low, high = float(ends.low.min()), float(ends.high.min())
+    if is_flat(np.array([low, high])):
+        return Undefined(reason="every case has the same gain", n=n, value=value)
     return Estimate(
         value=value, low=min(low, value), high=max(high, value), level=level, n=n, clusters=n, method=method
     )

@@ -18,6 +18,7 @@ from medthink.stats.estimate import (
     check_level,
     cluster_codes,
     cluster_totals,
+    is_flat,
 )
 from medthink.stats.intervals import student_p_value, student_quantile, wilson_ends
 
@@ -92,6 +93,11 @@ class _Part(NamedTuple):
     def variance(self) -> float:
         return _covariance(self, self)
 
+    @property
+    def is_flat(self) -> bool:
+        """Whether all cases have the same rate."""
+        return is_flat(self.residuals, scale=self.rows)
+
 
 def powered_rate(
     judged: npt.ArrayLike, truth: npt.ArrayLike, *, clusters: npt.ArrayLike, level: float = 0.95
@@ -160,7 +166,7 @@ def _effective_rows(theirs: _Part, same: _Part, rest: _Part, weight: float, *, v
     """The independent rows whose rate would have the standard error of this one, with two more cases that differ."""
     left = _Part(theirs.rows, 0.0, theirs.residuals - weight * same.residuals)
     cases, rows = len(theirs.residuals), theirs.rows
-    if not weight and _is_flat(theirs):
+    if not weight and theirs.is_flat:
         return cases  # readers gave every case the same rate: each case counts as one row
     squares = left.residuals**2
     # The square of a typical difference, where there is any; at least one row's.
@@ -172,10 +178,6 @@ def _effective_rows(theirs: _Part, same: _Part, rest: _Part, weight: float, *, v
     return min(rows + (rest.rows if weight else 0), inside * (1 - inside) / error_squared)
 
 
-def _is_flat(part: _Part) -> bool:
-    return bool(np.abs(part.residuals).max() <= 1e-9 * part.rows)
-
-
 def _as_shares(values: npt.ArrayLike, *, name: str) -> Floats:
     shares = as_column(values, name=name)
     if len(shares) and (shares.min() < 0 or shares.max() > 1):
@@ -184,17 +186,17 @@ def _as_shares(values: npt.ArrayLike, *, name: str) -> Floats:
 
 
 def _weight(theirs: _Part, same: _Part, rest: _Part) -> float:
-    if len(rest.residuals) < 2:
+    if len(rest.residuals) < 2 or (same.is_flat and rest.is_flat):
         return 0.0
-    spread = same.variance + rest.variance
-    return min(1.0, max(0.0, _covariance(theirs, same) / spread)) if spread > 0 else 0.0
+    return min(1.0, max(0.0, _covariance(theirs, same) / (same.variance + rest.variance)))
 
 
 def _p_random(same: _Part, rest: _Part) -> float | None:
     """Two-sided test of whether the judge's mean on the cases read differs from its mean on the others."""
-    if len(rest.residuals) < 2 or (spread := same.variance + rest.variance) <= 0:
+    if len(rest.residuals) < 2 or (same.is_flat and rest.is_flat):
         return None
-    return student_p_value((same.mean - rest.mean) / spread**0.5, len(same.residuals) - 1)
+    error = (same.variance + rest.variance) ** 0.5
+    return student_p_value((same.mean - rest.mean) / error, len(same.residuals) - 1)
 
 
 def _part(values: Floats, codes: npt.NDArray[np.int64]) -> _Part:

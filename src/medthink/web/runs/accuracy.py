@@ -113,4 +113,5 @@ def _rivals(family: RunFamily) -> Iterator[RivalAnswers]:
     for other in others:
         blind = None if other is run else image_free_name(run.condition, other.condition)
         if blind and other.rights.keys() >= set(cases):
-            yield RivalAnswers(blind, tuple(other.rights[case] for case in cases), run=other.slug)
+            rights = tuple(other.rights[case] for case in cases)
+            yield RivalAnswers(blind, rights, run=other.slug, samples=other.manifest.condition.samples)

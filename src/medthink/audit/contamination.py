@@ -6,6 +6,7 @@ alone may explain (a hidden option named word for word, accuracy before and afte
 controls, and raise no alarm.
 """
 
+from calendar import monthrange
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Literal, NamedTuple
@@ -26,16 +27,26 @@ from medthink.stats.estimate import Measured, Undefined
 from medthink.stats.intervals import newcombe, rate_of, wilson
 from medthink.stats.memorisation import MemorisationTest, labels_recalled, order_favoured, order_gained, places_recalled
 from medthink.workflow.prediction import RecallReply
-from medthink.workflow.view import show_under_condition
 
 DATE_COLUMN = "case_date"
 """The column of a benchmark's rows with the day a case was published."""
 
-_FORMS = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%Y-%m", "%Y")
+_FORMS = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y")
+_MONTH_FORM, _YEAR_FORM = "%Y-%m", "%Y"
+
+
+class DateSpan(NamedTuple):
+    """The days on which a case may have been published: one, or those of a month or a year."""
+
+    first: date
+    last: date
 
 
 class DateGap(msgspec.Struct, frozen=True, kw_only=True):
-    """Accuracy before a date minus accuracy from it on; `undated` counts cases without a date that can be read."""
+    """Accuracy before a date minus accuracy from it on.
+
+    `undated` counts cases without a date that can be read, and those dated by the month or year in which the date lies.
+    """
 
     run: str
     released: date
@@ -50,11 +61,11 @@ def accuracy_by_date(material: ScoringInput, scores: Scores, released: date) -> 
     rights: dict[bool, list[float]] = {True: [], False: []}
     undated = 0
     for case in scores.cases:
-        day = read_date(material.cases[case.case].extra.get(DATE_COLUMN))
-        if day is None:
+        span = read_date(material.cases[case.case].extra.get(DATE_COLUMN))
+        if span is None or span.first < released <= span.last:
             undated += 1
         else:
-            rights[day < released].append(case.right)
+            rights[span.last < released].append(case.right)
     before, after = (rate_of(sum(rights[place]), len(rights[place])) for place in (True, False))
     return DateGap(
         run=scores.origin.name,
@@ -66,16 +77,24 @@ def accuracy_by_date(material: ScoringInput, scores: Scores, released: date) -> 
     )
 
 
-def read_date(value: object) -> date | None:
-    """A day as rows write it: ISO, 31.12.2020, 31/12/2020, 2020-12 or 2020; None for anything else."""
+def read_date(value: object) -> DateSpan | None:
+    """A date as rows write it: ISO, 31.12.2020, 31/12/2020, 2020-12 or 2020; None for anything else."""
     text = str(value or "").strip()
-    for form in _FORMS:
-        for cut in (text, text[:10]):
-            try:
-                return datetime.strptime(cut, form).date()
-            except ValueError:
-                continue
+    for day in (_parse(text[:10], form) for form in _FORMS):
+        if day is not None:
+            return DateSpan(day, day)
+    if (month := _parse(text, _MONTH_FORM)) is not None:
+        return DateSpan(month, month.replace(day=monthrange(month.year, month.month)[1]))
+    if (year := _parse(text, _YEAR_FORM)) is not None:
+        return DateSpan(year, year.replace(month=12, day=31))
     return None
+
+
+def _parse(text: str, form: str) -> date | None:
+    try:
+        return datetime.strptime(text, form).date()
+    except ValueError:
+        return None
 
 
 def _difference(before: Measured, after: Measured) -> Measured:
@@ -249,16 +268,20 @@ def _test_order(
     published: tuple[ScoringInput, Scores], other: tuple[ScoringInput, Scores], alpha: float
 ) -> MemorisationTest | None:
     rights = [[case.right for case in scores.cases] for _, scores in (published, other)]
-    letters = [[_letter_shown(material, case.case) for case in scores.cases] for material, scores in (published, other)]
+    letters = [[material.letter_shown(case.case) for case in scores.cases] for material, scores in (published, other)]
     return order_gained(rights[0], letters[0], rights[1], letters[1], alpha=alpha)
 
 
 def _order_pair(
     own: Sequence[tuple[ScoringInput, Scores]],
 ) -> tuple[tuple[ScoringInput, Scores], tuple[ScoringInput, Scores]] | None:
-    """Two runs of the model that differ only in the order of the options, the published order first."""
-    for first in own:
-        for second in own:
+    """Two runs of the model that differ only in the order of the options, the published order first.
+
+    Of several such pairs, the one whose other order comes first, in whatever order the runs are named.
+    """
+    ordered = sorted(own, key=lambda one: (_option_order(one[1]), [case.right for case in one[1].cases]))
+    for first in ordered:
+        for second in ordered:
             before, after = (one.origin.condition or {} for _, one in (first, second))
             changed = {field for field in before if before[field] != after.get(field)}
             if is_variant(first[1], second[1]) and changed == {"option_order"} and before["option_order"] == "as_is":
@@ -266,12 +289,8 @@ def _order_pair(
     return None
 
 
-def _letter_shown(material: ScoringInput, case_id: int) -> str:
-    """The letter under which the right option was shown."""
-    assert material.manifest is not None
-    case = material.cases[case_id]
-    shown = show_under_condition(replace(material.manifest.condition, swap_images=False), case.question)
-    return next((letter for letter, original in shown.letters.items() if original == case.reference.answer), "")
+def _option_order(scores: Scores) -> str:
+    return str((scores.origin.condition or {}).get("option_order"))
 
 
 def _with_hidden_distractor(said: Iterable[_Recalled]) -> Iterable[_Recalled]:

@@ -18,13 +18,15 @@ from medthink.audit.gain import (
 )
 from medthink.audit.rivals import Guesses
 from medthink.cases.case import ALL_LETTERS
-from medthink.scoring.scores import AnswerScores, Scores
-from medthink.stats.comparisons.paired import paired_difference
+from medthink.scoring.comparable import rank_together
+from medthink.scoring.scores import AnswerScores, Scores, samples_per_case
 from medthink.stats.estimate import Measured
 from medthink.stats.intervals import share_interval, wilson
 
 # Fields of a condition whose change should not affect the answer.
 _FORM_FIELDS = ("option_order", "image_order")
+_FEWEST_WRONG = 5
+"""With fewer wrong answers expected at some letter, the test of a position bias is not valid."""
 
 
 class RivalResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,7 +53,10 @@ class Consistency(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlaceBias(msgspec.Struct, frozen=True, kw_only=True):
-    """The letters chosen, as shown, compared with an even distribution; a small p-value means that position matters."""
+    """The letters chosen, as shown; a small p-value means that the wrong ones are not spread evenly: position matters.
+
+    What the key explains is left out: where it is uneven, the choices of a good reader are uneven too.
+    """
 
     chosen: dict[str, int]
     p_value: float
@@ -101,9 +106,9 @@ def audit_run(scores: Scores, guesses: Sequence[Guesses], others: Sequence[Score
         diagnostic_gain=over.gain,
         normalised_gain=over.normalised,
         has_own_blind=over.has_own_blind,
-        rivals=tuple(_set_against(_rights(scores), rival, rng) for rival in against),
-        consistency=tuple(_consistency(scores, other, rng) for other in own if _changed_form(scores, other)),
-        place_bias=_place_bias(scores.answers, {case.gold for case in scores.cases}),
+        rivals=tuple(_set_against(scores, rival, rng) for rival in against),
+        consistency=tuple(_consistency(scores, other) for other in own if _changed_form(scores, other)),
+        place_bias=_place_bias(scores.answers),
     )
 
 
@@ -125,16 +130,18 @@ def _blind_runs(scores: Scores, own: Sequence[Scores]) -> Iterator[RivalAnswers]
     for other in own:
         name = image_free_name(scores.origin.condition, other.origin.condition)
         if name is not None:
-            yield RivalAnswers(name, _rights(other), run=other.origin.name)
+            yield RivalAnswers(name, _rights(other), run=other.origin.name, samples=samples_per_case(other))
 
 
-def _set_against(rights: tuple[float, ...], rival: RivalAnswers, rng: np.random.Generator) -> RivalResult:
+def _set_against(scores: Scores, rival: RivalAnswers, rng: np.random.Generator) -> RivalResult:
+    rights = _rights(scores)
+    missed = [mine for mine, theirs in zip(rights, rival.rights, strict=True) if theirs < 1]
     return RivalResult(
         name=rival.name,
         run=rival.run,
         accuracy=rival.accuracy,
         gain=gain_over_strongest(rights, [rival], rng=rng).gain,
-        on_misses=share_interval([mine for mine, theirs in zip(rights, rival.rights, strict=True) if theirs < 1]),
+        on_misses=share_interval(missed, samples=samples_per_case(scores)),
     )
 
 
@@ -154,7 +161,7 @@ def _changed_form(scores: Scores, other: Scores) -> str:
     return next((field for field in _FORM_FIELDS if set(changes) == {field}), "")
 
 
-def _consistency(scores: Scores, other: Scores, rng: np.random.Generator) -> Consistency:
+def _consistency(scores: Scores, other: Scores) -> Consistency:
     field = _changed_form(scores, other)
     same = [
         a.letters[0] == b.letters[0] and a.letters[0] is not None
@@ -164,21 +171,31 @@ def _consistency(scores: Scores, other: Scores, rng: np.random.Generator) -> Con
     return Consistency(
         what=f"{field} {(other.origin.condition or {})[field]}",
         same_answer=wilson(sum(same), len(same)),
-        difference=paired_difference(_rights(scores), _rights(other), rng=rng, clusters=ids),
+        difference=rank_together([_rights(scores), _rights(other)], ids).pairs[0].difference,
     )
 
 
-def _place_bias(answers: AnswerScores, golds: set[str]) -> PlaceBias | None:
-    """A χ² test; the samples of a case, which may all be the same, count as one answer together."""
+def _place_bias(answers: AnswerScores) -> PlaceBias | None:
+    """A χ² test of the wrong answers: given the right letter, each of the others is as likely.
+
+    The samples of a case, which may all be the same, count as one answer together.
+    """
     from scipy.special import gammaincc
 
     # A benchmark of four or six options has right answers, or answers given, up to its own last letter.
-    last = max(golds | set(answers.chosen))
+    last = max({*answers.confusion, *answers.confusion_shown, *answers.chosen})
     shown = [letter for letter in ALL_LETTERS if letter <= last]
-    counts = [answers.chosen.get(letter, 0) * answers.n_cases / answers.n_predictions for letter in shown]
-    expected = sum(counts) / len(counts)
-    if expected < 5:  # the test is not valid
+    weight, others = answers.n_cases / answers.n_predictions, len(shown) - 1
+    expected, gaps, spread = np.zeros(len(shown)), np.zeros(len(shown)), np.zeros((len(shown), len(shown)))
+    for place, key in enumerate(shown):
+        row = answers.confusion_shown.get(key, {})
+        wrong = weight * np.array([row.get(letter, 0) if letter != key else 0 for letter in shown])
+        shares = np.where(np.arange(len(shown)) == place, 0.0, 1 / others)
+        expected += wrong.sum() * shares
+        gaps += wrong - wrong.sum() * shares
+        spread += wrong.sum() * (np.diag(shares) - np.outer(shares, shares))
+    if others < 2 or expected.min() < _FEWEST_WRONG:
         return None
-    statistic = sum((count - expected) ** 2 for count in counts) / expected
+    statistic = float(gaps @ np.linalg.pinv(spread) @ gaps)
     # The upper tail of χ².
-    return PlaceBias(chosen=answers.chosen, p_value=float(gammaincc((len(shown) - 1) / 2, statistic / 2)))
+    return PlaceBias(chosen=answers.chosen, p_value=float(gammaincc(others / 2, statistic / 2)))

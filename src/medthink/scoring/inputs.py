@@ -6,6 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from medthink.cases.benchmark import HeldSplit
 from medthink.cases.case import Case
 from medthink.core.errors import DataError, UsageError
@@ -16,6 +18,7 @@ from medthink.scoring.scores import PartialRun
 from medthink.scoring.submission_file import read_submission, refuse_problems
 from medthink.workflow.prediction import Prediction
 from medthink.workflow.tasks import has_letters, task_named
+from medthink.workflow.view import show_under_condition
 from medthink.workflow.written_text import STEPS, Pairing, TextPair, WrittenText
 
 SUBMISSION = "submission"
@@ -72,6 +75,14 @@ class ScoringInput(NamedTuple):
     def note(self) -> str:
         """What the task says with its scores."""
         return "" if self.manifest is None else task_named(self.task).note
+
+    def letter_shown(self, case_id: int) -> str:
+        """The letter under which the right option of a case was shown; the file's, of predictions made elsewhere."""
+        case = self.cases[case_id]
+        if self.manifest is None or self.manifest.condition.option_order == "as_is":
+            return case.reference.answer
+        shown = show_under_condition(replace(self.manifest.condition, swap_images=False), case.question)
+        return next((letter for letter, original in shown.letters.items() if original == case.reference.answer), "")
 
     def pairs(self, pairing: Pairing) -> list[TextPair]:
         """The texts of all predictions, paired with the expert's."""

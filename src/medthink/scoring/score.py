@@ -1,6 +1,7 @@
 """Score a run, or predictions made elsewhere."""
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -47,7 +48,6 @@ from medthink.scoring.texts import score_coverage, score_texts
 from medthink.stats.estimate import Floats, Measured
 from medthink.stats.intervals import rate_interval, wilson
 from medthink.stats.repeats import repeated_mean
-from medthink.workflow.prediction import Prediction
 from medthink.workflow.written_text import Pairing, WrittenText
 
 
@@ -68,6 +68,7 @@ def score_answers(material: ScoringInput) -> AnswerScores:
     clusters = [case_id for case_id, listed in grouped.items() for _ in listed]
     hits = np.array([outcome.is_right for outcome in outcomes], dtype=float)
     answered = np.array([outcome.state == "ok" for outcome in outcomes])
+    shown = _confusion_shown(material)
     scores = AnswerScores(
         n_cases=len(grouped),
         n_predictions=counted.n,
@@ -75,8 +76,9 @@ def score_answers(material: ScoringInput) -> AnswerScores:
         lenient=sum(one.parse_mode == "lenient" for one in material.predictions),
         accuracy=rate_interval(hits, clusters=clusters),
         accuracy_answered=rate_interval(hits[answered], clusters=np.array(clusters)[answered]),
-        chosen=_count_chosen(material.predictions),
-        confusion=_confusion(outcomes),
+        chosen=dict(sorted(sum((Counter(row) for row in shown.values()), Counter[str]()).items())),
+        confusion=_count_pairs((outcome.gold, outcome.letter or outcome.state) for outcome in outcomes),
+        confusion_shown=shown,
     )
     return _with_repeats(scores, grouped, hits, clusters) if counted.n > len(grouped) else scores
 
@@ -123,17 +125,18 @@ def _with_repeats(
     )
 
 
-def _count_chosen(predictions: list[Prediction]) -> dict[str, int]:
-    """The letters as shown, if known: they reveal a position bias."""
-    letters = Counter(one.letter_shown or one.prediction for one in predictions if one.state == "ok")
-    return {letter: count for letter, count in sorted(letters.items(), key=lambda item: str(item[0])) if letter}
+def _confusion_shown(material: ScoringInput) -> dict[str, dict[str, int]]:
+    """The right letters by those chosen, both as shown, if known: they reveal a position bias."""
+    keys = {case_id: material.letter_shown(case_id) for case_id in material.cases}
+    chosen = ((keys[one.case], one.letter_shown or one.prediction) for one in material.predictions if one.state == "ok")
+    return _count_pairs((key, letter) for key, letter in chosen if letter)
 
 
-def _confusion(outcomes: list[GradedAnswer]) -> dict[str, dict[str, int]]:
+def _count_pairs(pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, int]]:
     table: dict[str, Counter[str]] = {}
-    for outcome in outcomes:
-        table.setdefault(outcome.gold, Counter())[outcome.letter or outcome.state] += 1
-    return {gold: dict(sorted(row.items())) for gold, row in sorted(table.items())}
+    for row, column in pairs:
+        table.setdefault(row, Counter())[column] += 1
+    return {row: dict(sorted(counts.items())) for row, counts in sorted(table.items())}
 
 
 SCORES_FILE = "scores.json"

@@ -21,7 +21,7 @@ from medthink.stats.estimate import Estimate, Measured
 from medthink.stats.repeats import Repeats
 
 FORMAT = 1
-SCORER_VERSION = "7"
+SCORER_VERSION = "8"
 
 
 class PartialRun(msgspec.Struct, frozen=True):
@@ -71,6 +71,7 @@ class AnswerScores(msgspec.Struct, frozen=True, kw_only=True):
 
     With several samples per case, `repeats`, `consistency` and `majority` add detail; `chosen` counts the letters as
     shown, `confusion` is the confusion matrix: right letter (rows) by answered letter (columns), in the file's letters.
+    `confusion_shown` has the letters as shown, where one was chosen.
     """
 
     n_cases: int
@@ -81,6 +82,7 @@ class AnswerScores(msgspec.Struct, frozen=True, kw_only=True):
     accuracy_answered: Measured
     chosen: dict[str, int]
     confusion: dict[str, dict[str, int]]
+    confusion_shown: dict[str, dict[str, int]] = {}
     repeats: Repeats | None = None
     consistency: float | None = None
     majority: Measured | None = None
@@ -158,6 +160,11 @@ def informative_slices(scores: Scores) -> list[SliceScore]:
     """The slices, without slicings that put all cases into one."""
     counts = Counter(part.by for part in scores.slices)
     return [part for part in scores.slices if counts[part.by] > 1]
+
+
+def samples_per_case(scores: Scores) -> int:
+    """How many answers each case has."""
+    return scores.answers.n_predictions // scores.answers.n_cases if scores.answers else 1
 
 
 def to_plain(scores: Scores) -> Any:

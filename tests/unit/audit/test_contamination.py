@@ -6,9 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
-from medthink.audit.contamination import read_date
+from medthink.audit.contamination import DATE_COLUMN, accuracy_by_date, read_date
 from medthink.cli.command import run_command
+from medthink.scoring.inputs import load_all
+from medthink.scoring.score import score_letters
 from remembering_server import RememberingServer
 from small_benchmark import make_row, picture
 
@@ -150,20 +153,47 @@ def test_accuracy_before_and_after_a_date_is_information_with_an_interval(seen, 
 
 
 @pytest.mark.parametrize(
-    ("text", "day"),
+    ("text", "span"),
     [
-        ("2020-01-31", date(2020, 1, 31)),
-        ("2020-01-31T10:00:00", date(2020, 1, 31)),
-        ("31.01.2020", date(2020, 1, 31)),
-        ("2020-01", date(2020, 1, 1)),
-        ("2020", date(2020, 1, 1)),
-        (2020, date(2020, 1, 1)),
+        ("2020-01-31", (date(2020, 1, 31), date(2020, 1, 31))),
+        ("2020-01-31T10:00:00", (date(2020, 1, 31), date(2020, 1, 31))),
+        ("31.01.2020", (date(2020, 1, 31), date(2020, 1, 31))),
+        ("2020-02", (date(2020, 2, 1), date(2020, 2, 29))),
+        ("2020", (date(2020, 1, 1), date(2020, 12, 31))),
+        (2020, (date(2020, 1, 1), date(2020, 12, 31))),
         ("soon", None),
         (None, None),
     ],
 )
-def test_dates_are_read_in_the_forms_rows_have(text, day):
-    assert read_date(text) == day
+def test_dates_are_read_in_the_forms_rows_have(text, span):
+    assert read_date(text) == span
+
+
+@pytest.mark.parametrize(
+    ("dated", "counts"),
+    [
+        ("2024", (0, 0, 60)),
+        ("2024-06", (0, 0, 60)),
+        ("2024-05", (60, 0, 0)),
+        ("2024-07", (0, 60, 0)),
+        ("2025", (0, 60, 0)),
+    ],
+)
+def test_a_year_is_neither_before_nor_after_a_day_in_it(seen, dated, counts):
+    (material,) = load_all([Path(seen[1])])
+    cases = {number: structs.replace(case, extra={DATE_COLUMN: dated}) for number, case in material.cases.items()}
+    gap = accuracy_by_date(material._replace(cases=cases), score_letters(material), date(2024, 6, 15))
+    assert (gap.before.n, gap.after.n, gap.undated) == counts
+
+
+def test_the_order_in_which_reordered_runs_are_named_changes_nothing(bench, seen, tmp_path, capsys):
+    recall, answer, seeded = seen
+    with RememberingServer(bench / "test.jsonl", 0.1) as server:
+        words = ["--model", "server/m", "--base-url", server.url, "--image-share", "0", "--option-order", "2"]
+        assert run_command(["run", str(bench), *words, "--out", str(tmp_path / "turned")]) == 0
+    turned = str(tmp_path / "turned")
+    found = [audit(capsys, recall, answer, *others)[1][0] for others in ((seeded, turned), (turned, seeded))]
+    assert traces(found[0])["answers"]["test"] == traces(found[1])["answers"]["test"] is not None
 
 
 def test_without_a_recall_run_it_says_how_to_make_one(bench, unseen, capsys):

@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections import Counter
 
 import msgspec
 import numpy as np
@@ -354,10 +355,49 @@ def test_a_case_that_a_guesser_was_not_asked_about_is_missed_by_it(scored):
     assert rival.accuracy == wilson(10, 40) and rival.on_misses.n == 30
 
 
-@pytest.mark.parametrize(("count", "is_tested"), [(4, False), (5, True)])
-def test_a_bias_of_place_is_not_told_from_few_letters(scored, count, is_tested):
-    answers = replace(scored.answers, chosen=dict.fromkeys("ABCDE", count), n_cases=40, n_predictions=40)
-    assert (audit(replace(scored, answers=answers)).place_bias is not None) == is_tested
+def with_shown(scored, shown, *, samples=1):
+    """The scores with other answers, by right letter and chosen letter as shown."""
+    answered = sum(sum(row.values()) for row in shown.values())
+    answers = replace(
+        scored.answers,
+        chosen=dict(sum((Counter(row) for row in shown.values()), Counter())),
+        confusion=shown,
+        confusion_shown=shown,
+        n_cases=answered // samples,
+        n_predictions=answered,
+    )
+    return replace(scored, answers=answers)
+
+
+def spread(letters, count):
+    """Wrong answers on every letter but the right one, so many each."""
+    return {key: {letter: count for letter in letters if letter != key} for key in letters}
+
+
+@pytest.mark.parametrize(("count", "is_tested"), [(1, False), (2, True)])
+def test_a_bias_of_place_is_not_told_from_few_wrong_letters(scored, count, is_tested):
+    assert (audit(with_shown(scored, spread("ABCDE", count))).place_bias is not None) == is_tested
+
+
+def test_right_answers_on_an_uneven_key_are_no_bias_of_place(scored):
+    key = {"A": 176, "B": 146, "C": 141, "D": 135, "E": 122}
+    assert chisquare(list(key.values())).pvalue < 0.05
+    perfect = {letter: {letter: count} for letter, count in key.items()}
+    assert audit(with_shown(scored, perfect)).place_bias is None
+    errors = spread("ABCDE", 5)
+    good = {letter: {letter: count, **errors[letter]} for letter, count in key.items()}
+    assert audit(with_shown(scored, good)).place_bias.p_value == pytest.approx(1.0)
+    errors = {letter: {("A" if letter != "A" else "B"): 20} for letter in "ABCDE"}
+    biased = {letter: {letter: count, **errors[letter]} for letter, count in key.items()}
+    assert audit(with_shown(scored, biased)).place_bias.p_value < 1e-9
+
+
+def test_the_key_of_a_bias_of_place_is_in_the_letters_shown(clean, tmp_path):
+    condition = Condition(option_order="seeded")
+    scores = run(clean, tmp_path / "run", model="baseline/majority", condition=condition)
+    shown = scores.answers.confusion_shown
+    assert sum(shown.get(letter, {}).get(letter, 0) for letter in "ABCDE") == sum(case.right for case in scores.cases)
+    assert set(shown) == set("ABCDE")
 
 
 def test_a_reader_that_always_says_the_same_letter_shows_a_bias_of_place(clean, tmp_path):
@@ -369,28 +409,21 @@ def test_a_reader_that_always_says_the_same_letter_shows_a_bias_of_place(clean, 
 
 @pytest.mark.parametrize("letters", ["ABCD", "ABCDEF"])
 def test_an_even_spread_over_four_or_six_options_is_no_bias_of_place(scored, letters):
-    golds = [letters[number % len(letters)] for number in range(len(scored.cases))]
-    cases = tuple(msgspec.structs.replace(case, gold=gold) for case, gold in zip(scored.cases, golds, strict=True))
-    even = {letter: 60 // len(letters) for letter in letters}
-    answers = replace(scored.answers, chosen=even, n_cases=60, n_predictions=60)
-    assert audit(msgspec.structs.replace(scored, answers=answers, cases=cases)).place_bias.p_value == 1.0
+    assert audit(with_shown(scored, spread(letters, 3))).place_bias.p_value == pytest.approx(1.0)
 
 
-def test_the_samples_of_a_case_are_one_witness_of_a_bias_of_place(clean, tmp_path):
-    scores = run(clean, tmp_path / "run")
-    chosen = {"A": 14, "B": 4, "C": 8, "D": 7, "E": 7}
+def test_the_samples_of_a_case_are_one_witness_of_a_bias_of_place(scored):
+    wrong = {"B": 14, "C": 8, "D": 7, "E": 7}
+    rest = {key: {letter: 9 for letter in "ABCDE" if letter != key} for key in "BCDE"}
     made = [
-        msgspec.structs.replace(
-            scores,
-            answers=msgspec.structs.replace(
-                scores.answers, chosen={letter: k * count for letter, count in chosen.items()}, n_predictions=40 * k
-            ),
+        with_shown(
+            scored,
+            {key: {at: k * count for at, count in row.items()} for key, row in ({"A": wrong} | rest).items()},
+            samples=k,
         )
         for k in (1, 5)
     ]
-    guesses = [guess_longest(list(Benchmark.open(clean)["test"]))]
-    once, often = (audit_run(one, guesses, []).place_bias.p_value for one in made)
-    assert once == pytest.approx(chisquare(list(chosen.values())).pvalue)
+    once, often = (audit(one).place_bias.p_value for one in made)
     assert often == pytest.approx(once)
 
 

@@ -118,7 +118,7 @@ def _explain(found: "Contamination") -> None:
             f"{short_names([gap.run])[gap.run]}: right {rate_text(gap.before)} before {gap.released}, "
             f"{rate_text(gap.after)} from then on; {difference_text(gap.difference)} "
             "(for information: later cases may be harder; "
-            f"{gap.undated} cases have no date in their column case_date)."
+            f"{gap.undated} cases have no date on one side of it in their column case_date)."
         )
 
 
@@ -334,5 +334,5 @@ def _show_audit(audit: "RunAudit") -> None:
         )
     if audit.place_bias is not None:
         letters = ", ".join(f"{letter} {count}" for letter, count in audit.place_bias.chosen.items())
-        out.print(f"Letters chosen as shown: {letters} (even spread: p = {audit.place_bias.p_value:.3g}).")
+        out.print(f"Letters chosen as shown: {letters} (wrong ones evenly spread: p = {audit.place_bias.p_value:.3g}).")
     out.print()

@@ -150,7 +150,8 @@ _UNSAID = {"findings": "none", "summary": "none"}
 class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which parts of each case are shown, and how it is asked.
 
-    `option_order` is "as_is", "seeded", or a number k: every option moves by k letters, the last ones to the front.
+    `option_order` is "as_is", "seeded", or a number k: every option moves by k letters, the last ones to the front;
+    moved by 0 they are as they were.
     `image_max_side` and `image_max_bytes` allow images to be resized; without them every image is sent unchanged.
     `effort`, `temperature` and `max_tokens` are the provider's defaults if None. `seed` determines what is shown at
     random; `model_seed` goes to the model, raised by one for each further sample. A new field is a line here and its
@@ -227,6 +228,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     def __post_init__(self) -> None:
         # 1 and 1.0 are one share and one digest.
         force_setattr(self, "image_share", float(self.image_share))
+        force_setattr(self, "option_order", _plain_order(self.option_order))
         if self.temperature is not None:
             force_setattr(self, "temperature", float(self.temperature))
         for field in FIELDS:
@@ -259,11 +261,18 @@ FIELDS: tuple[ConditionField, ...] = tuple(read_field(info) for info in msgspec.
 FIELD: dict[str, ConditionField] = {field.name: field for field in FIELDS}
 
 
+def _plain_order(order: OptionOrder | str) -> OptionOrder:
+    """The order in its one form, also of a number that a plan or a task of Inspect has as text."""
+    if isinstance(order, str) and order.isdecimal():
+        order = int(order)
+    if order in ("as_is", "seeded") or (type(order) is int and order > 0):
+        return order  # type: ignore[return-value]
+    if order == 0 and type(order) is int:
+        return "as_is"
+    raise UsageError(f"option_order is {order!r}", remedy='write "as_is", "seeded" or a number, such as 1')
+
+
 def _refuse_contradiction(condition: Condition) -> None:
-    if isinstance(condition.option_order, int) and condition.option_order < 1:
-        raise UsageError(
-            f"option_order is {condition.option_order}", remedy='write "as_is", "seeded" or a rotation of at least 1'
-        )
     if condition.option_order != "as_is" and not condition.show_options:
         raise UsageError("hidden options have no order", remedy="show the options, or leave option_order out")
     for name in ("findings", "summary"):

@@ -1,12 +1,14 @@
 """Runs as logs of Inspect's and back: every call, state and figure; images only where asked for."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from inspect_logs import answers, evaluate, mock_model
 from lazily import Lazily
+from made_runs import make_run
 from medthink.bridges.inspect.import_log import import_log
 from medthink.bridges.targets import TargetOptions, write_run_target
 from medthink.cases.benchmark import Benchmark
@@ -65,6 +67,36 @@ def test_a_run_becomes_a_log_and_a_run_again(bench, tmp_path, model, task, sampl
     taken = import_log(out, tmp_path / "again").run
     assert predictions(taken.path) == predictions(run.path)
     assert taken.manifest.model == spec.model and sum(taken.manifest.progress.calls.values()) == calls
+
+
+def test_a_failed_case_is_an_error_in_the_log_and_durations_are_those_of_the_calls(bench, tmp_path):
+    place = shutil.copytree(bench, tmp_path / "bench")
+    next((place / "images/case00102").iterdir()).write_bytes(b"no picture")
+    run = run_session(RunSpec(benchmark=place, model="baseline/random", out=tmp_path / "run")).run
+    log = logs.read_eval_log(str(export(run.path, tmp_path / "run.eval")))
+    errors = {sample.id: sample.error.message for sample in log.samples if sample.error}
+    assert set(errors) == {102} and errors[102].startswith("image: ")
+    assert (log.results.total_samples, log.results.completed_samples) == (5, 4)
+    made = make_run(tmp_path / "made", bench)  # each of its calls took half a second
+    log = logs.read_eval_log(str(export(made, tmp_path / "made.eval")))
+    assert {(sample.total_time, sample.working_time) for sample in log.samples} == {(0.5, 0.0)}
+    (event,) = log.samples[0].events
+    assert (event.completed - event.timestamp).total_seconds() == 0.5
+
+
+def test_a_run_without_a_finished_case_and_a_log_without_an_answer_are_told(bench, log_file, tmp_path):
+    spec = RunSpec(benchmark=bench, model="baseline/random", out=tmp_path / "run", max_calls=0)
+    run = run_session(spec).run
+    with pytest.raises(UsageError, match="none of its cases is finished"):
+        export(run.path, tmp_path / "run.eval")
+    log = logs.read_eval_log(str(log_file))
+    for stopped in ([], [sample.model_copy(update={"events": []}) for sample in log.samples]):
+        log.samples, log.status = stopped, "cancelled"
+        file = tmp_path / f"{len(stopped)}.eval"
+        logs.write_eval_log(log, str(file))
+        with pytest.raises(DataError, match="no sample of it is finished") as caught:
+            import_log(file, tmp_path / "again")
+        assert "inspect eval-retry" in caught.value.remedy and not (tmp_path / "again").exists()
 
 
 def test_images_are_in_the_log_only_where_asked_for(bench, tmp_path):

@@ -138,6 +138,23 @@ def test_a_refusal_by_status_is_told_in_the_providers_own_words(form):
 
 
 @every_form
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("Your chosen model requires moderation and your input was flagged for violence.", "content_filter"),
+        ("The prompt was blocked by our content policy", "content_filter"),
+        ("Request rejected by the safety system", "content_filter"),
+        ("Your account was flagged: contact support", "auth"),
+        ("The key has no access to this model", "auth"),
+    ],
+)
+def test_moderation_with_status_403_is_a_refusal_of_the_case_and_no_trouble_with_the_key(form, message, kind):
+    with pytest.raises(ModelError) as caught:
+        read(form, {"error": {"code": 403, "message": message}}, status=403)
+    assert caught.value.kind == kind
+
+
+@every_form
 def test_a_redirect_is_named(form):
     with pytest.raises(ModelError, match="redirects to https://there") as caught:
         FORMS[form][0].decode(HttpReply(307, {"location": "https://there/v1"}, b""), wants_json=False)

@@ -29,6 +29,12 @@ def test_whole_numbers_and_floats_are_one_condition() -> None:
     assert Condition(temperature=0).digest() == Condition(temperature=0.0).digest()
 
 
+@pytest.mark.parametrize(("written", "order"), [("0", "as_is"), (0, "as_is"), ("1", 1), (3, 3), ("seeded", "seeded")])
+def test_an_order_of_options_may_be_a_rotation_by_any_number_also_as_text(written: str | int, order: str | int) -> None:
+    condition = Condition(option_order=written)
+    assert condition.option_order == order and condition.digest() == Condition(option_order=order).digest()
+
+
 def test_label_is_one_line_that_names_the_kind() -> None:
     plain = Condition()
     rich = Condition(
@@ -57,7 +63,8 @@ def test_expert_words_make_another_kind(findings: str, summary: str, is_unaided:
     [
         {"image_share": 1.01}, {"image_share": -0.1}, {"image_share": float("nan")}, {"temperature": -1},
         {"temperature": float("nan")}, {"samples": 0}, {"max_tokens": 0}, {"seed": -1}, {"model_seed": -1},
-        {"option_order": 0}, {"option_order": -2}, {"option_order": "seeded", "show_options": False},
+        {"option_order": -2}, {"option_order": "odd"}, {"option_order": True},
+        {"option_order": "seeded", "show_options": False},
         {"prompt_set": ""}, {"swap_images": True, "findings": "expert"}, {"image_max_side": 0},
         {"swap_images": True, "summary": "expert"},
         {"image_max_bytes": 0},

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import groupby
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -101,6 +101,11 @@ class _Book:
         for number in cases:
             progress("cases", len(cases))
             samples += list(self._samples(self._trace.case(number)))
+        if not samples:
+            raise UsageError(
+                f"{self._trace.path}: none of its cases is finished, so a log would be empty",
+                remedy="run its command again, then export it",
+            )
         manifest, made = self._manifest, self._manifest.progress
         name = f"{manifest.benchmark_name}/{manifest.selection.split}"
         digest = manifest.digest()
@@ -117,7 +122,9 @@ class _Book:
         log = EvalLog(
             status="success" if made is not None and made.is_complete else "cancelled",
             eval=spec,
-            results=EvalResults(total_samples=len(samples), completed_samples=len(samples)),
+            results=EvalResults(
+                total_samples=len(samples), completed_samples=sum(sample.error is None for sample in samples)
+            ),
             stats=EvalStats(
                 started_at=(made and made.first_call_at) or "",
                 completed_at=(made and made.last_call_at) or "",
@@ -160,14 +167,16 @@ class _Book:
         )
 
     def _samples(self, traced: CaseTrace) -> Iterator["EvalSample"]:
-        from inspect_ai.log import EvalSample
+        from inspect_ai.log import EvalError, EvalSample
 
         case = self._split.case(traced.case)
         shown = self._showing.show(case)[0].question
         images = self._encode(shown) if self._has_images else {}
         for prediction in traced.predictions:
             calls = [call for call in traced.calls if call.sample == prediction.sample]
-            events = [self._event(call, images) for call in calls if call.reply is not None or call.error_kind]
+            made = [call for call in calls if call.reply is not None or call.error_kind]
+            begun, ended = _span(made)
+            events = [self._event(call, images, begun) for call in made]
             self.calls += len(events)
             last = events[-1] if events else None
             yield EvalSample(
@@ -183,7 +192,13 @@ class _Book:
                 store={"prediction": msgspec.to_builtins(prediction)},
                 events=events,
                 model_usage={self._model: _usage(prediction.tokens)} if prediction.tokens else {},
-                total_time=prediction.latency_s,
+                started_at=None if begun is None else begun.isoformat(),
+                completed_at=None if ended is None else ended.isoformat(),
+                total_time=None if begun is None or ended is None else (ended - begun).total_seconds(),
+                working_time=prediction.latency_s,
+                error=EvalError(message=prediction.detail or "failed", traceback="", traceback_ansi="")
+                if prediction.state == "failed"
+                else None,
             )
 
     def _score(self, prediction: Prediction, case: Case) -> "dict[str, Score]":
@@ -195,7 +210,7 @@ class _Book:
         is_whole = float(prediction.state == "ok")
         return {"complete": Score(value=is_whole, reason=scored.reason, metadata=scored.metadata)}
 
-    def _event(self, call: CallTrace, images: dict[str, ImagePart]) -> "ModelEvent":
+    def _event(self, call: CallTrace, images: dict[str, ImagePart], begun: datetime | None) -> "ModelEvent":
         from inspect_ai.event import ModelEvent
 
         request = _request(call, images)
@@ -211,8 +226,8 @@ class _Book:
             output=_no_output(self._model) if reply is None else _output(reply),
             error=problem or None,
             timestamp=started,
-            working_start=0.0,
-            completed=None if call.ended_at is None else datetime.fromisoformat(call.ended_at),
+            working_start=0.0 if begun is None else (started - begun).total_seconds(),
+            completed=_end_of(call),
             working_time=None if reply is None else reply.latency_s,
             retries=max(0, len(call.attempts) - 1) or None,
         )
@@ -227,6 +242,20 @@ class _Book:
             return encode_image(image, self._manifest.condition)
         except DataError:
             return None
+
+
+def _span(calls: list[CallTrace]) -> tuple[datetime | None, datetime | None]:
+    """When the first of the calls was begun, and when the last of them ended."""
+    begun = [datetime.fromisoformat(call.started_at) for call in calls]
+    ended = [end for end in map(_end_of, calls) if end is not None]
+    return min(begun, default=None), max(ended, default=None)
+
+
+def _end_of(call: CallTrace) -> datetime | None:
+    """When a call ended: by its latency where that is known, since the ledger's times are whole seconds."""
+    if call.reply is not None and call.reply.latency_s is not None:
+        return datetime.fromisoformat(call.started_at) + timedelta(seconds=call.reply.latency_s)
+    return None if call.ended_at is None else datetime.fromisoformat(call.ended_at)
 
 
 def _request(call: CallTrace, images: dict[str, ImagePart]) -> Request:

@@ -106,6 +106,12 @@ def _make_run(file: Path, log: "EvalLog", mark: TaskMetadata, out: Path, data: P
         found.add(int(sample.id))
         epochs = max(epochs, sample.epoch)
         events |= _marked_events(sample)
+    if all(event.error for event in events.values()):
+        raise DataError(
+            "no sample of it is finished: no call was answered",
+            file=file,
+            remedy=f"finish the evaluation first: inspect eval-retry {file.name}",
+        )
     chosen = None if found == {case.id for case in split} else tuple(sorted(found))
     spec = RunSpec(
         benchmark=place,

@@ -77,6 +77,13 @@ _NOT_TAKEN = re.compile(
     r"too (many|large)|at most|exceed",
     re.IGNORECASE,
 )
+# A gateway's moderation refuses a prompt with status 403, which is otherwise about the key.
+_MODERATED = re.compile(
+    r"(input|prompt|request|content|message|image|text)s? ((was|were|is|are|has been|have been) )?"
+    r"(flagged|moderated|blocked|rejected)\b|(flagged|blocked|rejected|refused) by .{0,40}(moderation|safety|content)|"
+    r"moderation[_ ](error|failed|blocked)|content[_ -](policy|filter)|safety (system|filter)",
+    re.IGNORECASE,
+)
 # llama.cpp reports this with status 500, which would otherwise be retried.
 _NO_IMAGES = re.compile(r"(image|multimodal)\S* (input |data )?(is|are) not supported", re.IGNORECASE)
 
@@ -106,6 +113,8 @@ def failure_of(reply: HttpReply) -> ModelError:
         kind = _kind_of_status(complaint.code) if complaint.code else "server"
     elif kind == "server" and _NO_IMAGES.search(complaint.message):
         kind = "unsupported"
+    elif reply.status == 403 and _MODERATED.search(" ".join((complaint.message, *complaint.words))):
+        kind = "content_filter"
     return explain(kind, complaint, reply)
 
 

@@ -91,14 +91,15 @@ class Engine:
             self._see(kept, is_kept=True)
             return
         shown, cues = self._showing.show(case)
-        ask = CaseAsk(self._desk, self._condition, case_id=case.id, sample=sample, pins=self._pins)
-        outcome = await self._task.run(shown.question, cues, ask, self._condition)
+        # A case that ended early asked less than was expected of it.
+        expected = count_calls(self._task.name, self._condition, len(shown.question.images))
+        with self._desk.begin(expected) as desk:
+            ask = CaseAsk(desk, self._condition, case_id=case.id, sample=sample, pins=self._pins)
+            outcome = await self._task.run(shown.question, cues, ask, self._condition)
         prediction = make_prediction(case, sample, shown, outcome, ask.spent)
         await self._ledger.save_prediction(
             case.id, sample, state=prediction.state, body=msgspec.json.encode(prediction)
         )
-        # A case that ended early asked less than was expected of it.
-        expected = count_calls(self._task.name, self._condition, len(shown.question.images))
         self._tracker.counts.calls += ask.asked - expected
         self._see(prediction)
 

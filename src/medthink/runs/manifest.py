@@ -1,7 +1,7 @@
 """`run.json`: the settings of a run, and its progress."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,12 +14,14 @@ from medthink.core.errors import DataError, LedgerError, MedThinkError, UsageErr
 from medthink.core.jsonio import read_stored, write_json
 from medthink.models.catalog import check_base_url
 from medthink.models.prices import PriceSource, parse_price
+from medthink.runs.ledger.queries import name_cases
 from medthink.runs.selection import DEFAULT_SPLIT, Selection
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import resolve_condition
 
 FORMAT = 1
 # What may differ between two sessions of one run: where data and servers are, which release runs, when it began.
+_FINGERPRINTS = ("fingerprint", "text_fingerprint")
 _NOT_IDENTITY = ("benchmark", "benchmark_absolute", "base_urls", "package", "created_at", "progress", "amendments")
 
 
@@ -208,18 +210,26 @@ def _no_benchmark(run: Path, place: Path) -> UsageError:
     return UsageError(f"{run}: its benchmark is no longer at {place}", remedy="give its path with --data")
 
 
-def refuse_other_run(old: Manifest, new: Manifest, run: Path) -> None:
-    """Raise LedgerError, naming the field, unless the new session continues the old one."""
+def refuse_other_run(old: Manifest, new: Manifest, run: Path, changed: Collection[int] | None = None) -> None:
+    """Raise LedgerError, naming the field, unless the new session continues the old one.
+
+    `changed` are the cases of the benchmark that have changed since, if that is known.
+    """
     before, now = _spread(old.identity()), _spread(new.identity())
     # The label only repeats the condition's fields.
     different = [name for name in before | now if before.get(name) != now.get(name) and name != "condition_label"]
     # Another task or condition has other prompts, so they add no information.
     different = [name for name in different if not name.startswith("prompts.")] or different
-    if different:
-        shown = "; ".join(f"{name}: was {_short(before.get(name))}, now {_short(now.get(name))}" for name in different)
-        again = "restore its texts and images" if "fingerprint" in different else "run the same command as before"
-        changed = "the benchmark has changed since: " if "fingerprint" in different else ""
-        raise LedgerError(f"{run} holds another run: {changed}{shown}", remedy=f"{again}, or choose another --out")
+    if not different:
+        return
+    others = [name for name in different if name not in _FINGERPRINTS]
+    reasons = [f"{name}: was {_short(before.get(name))}, now {_short(now.get(name))}" for name in others]
+    is_changed = len(others) < len(different)
+    if is_changed:
+        cases = f": {name_cases(changed)}" if changed else ""
+        reasons.insert(0, f"the benchmark has changed since{cases}")
+    again = "restore its texts and images" if is_changed else "run the same command as before"
+    raise LedgerError(f"{run} holds another run: {'; '.join(reasons)}", remedy=f"{again}, or choose another --out")
 
 
 def _spread(fields: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from medthink.cases.benchmark import Benchmark, CaseFingerprint, Fingerprints, HeldSplit, hold_split
 from medthink.cases.case import Case
+from medthink.cases.images.stores import FOLDER, LINKS_OUT
 from medthink.core.digest import seed_from
 from medthink.core.errors import UsageError
 from medthink.core.files import write_atomic
@@ -197,6 +198,7 @@ def survey(benchmark: Benchmark, selection: Selection, *, task: str, condition: 
     """Read the split once; UsageError if the selection names a missing case, or all images are missing."""
     digests: dict[int, str] = {}
     missing: dict[int, int] = {}
+    first_missing: list[str] = []
     pins = PinnedImages()
     counter = _Counter(task, condition)
 
@@ -206,6 +208,8 @@ def survey(benchmark: Benchmark, selection: Selection, *, task: str, condition: 
         for image, digest in zip(case.question.images, made.images, strict=True):
             if digest is not None:
                 pins.add(image.path, digest)
+            elif not first_missing:
+                first_missing.append(image.path)
 
     passing = benchmark[selection.split].pass_prints(note)
     unsharded = msgspec.structs.replace(selection, shard=None)
@@ -219,13 +223,23 @@ def survey(benchmark: Benchmark, selection: Selection, *, task: str, condition: 
     refuse_missing(selection, found)
     absent = sum(missing[case_id] for case_id in chosen)
     if counter.images and absent >= counter.images:
-        raise UsageError(
-            f"{benchmark.path}: all {counter.images:,} images are missing",
-            remedy="run medthink data pull -o to fetch them",
-        )
+        raise _no_images(benchmark, counter.images, first_missing[0])
     fingerprints = passing.finish()
     pins.finish()
     return Survey(fingerprints, pins, digests, len(chosen), counter.calls, counter.images, absent)
+
+
+def _no_images(benchmark: Benchmark, count: int, path: str) -> UsageError:
+    """All images are missing, or none may be opened; `path` is of one of them."""
+    problem = benchmark.images.problem(path)
+    if problem.startswith(LINKS_OUT):
+        return UsageError(
+            f"{benchmark.path}: none of the {count:,} images may be read: {problem}",
+            remedy=f"replace the link by the folder itself, or give the benchmark that has {FOLDER}/ in it",
+        )
+    return UsageError(
+        f"{benchmark.path}: all {count:,} images are missing", remedy="run medthink data pull -o to fetch them"
+    )
 
 
 def write_digests(out: Path, digests: dict[int, str]) -> None:

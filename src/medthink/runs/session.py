@@ -95,9 +95,10 @@ def find_earlier(out: Path, new: Manifest, digests: dict[int, str]) -> Manifest 
     old = read_manifest(out)
     if old.identity() != new.identity() and _is_blank(out):
         return None
-    is_open = old.fingerprint != new.fingerprint and _is_open_to(out, new, digests)
+    changed = find_changed(out, digests)
+    is_open = old.fingerprint != new.fingerprint and _is_open_to(out, new, changed)
     compared = replace(new, fingerprint=old.fingerprint, text_fingerprint=old.text_fingerprint) if is_open else new
-    refuse_other_run(old, compared, out)
+    refuse_other_run(old, compared, out, changed)
     return old
 
 
@@ -111,9 +112,8 @@ def _is_blank(out: Path) -> bool:
     return set(totals.calls) <= {"failed"} and not totals.spent.cost_usd and not totals.spent.uncounted
 
 
-def _is_open_to(out: Path, new: Manifest, digests: dict[int, str]) -> bool:
+def _is_open_to(out: Path, new: Manifest, changed: set[int] | None) -> bool:
     """Whether no answered call of the run involves the changed cases."""
-    changed = find_changed(out, digests)
     if changed is None or not (out / LEDGER).is_file():
         return False
     with closing(LedgerQueries.open(out)) as records:
@@ -366,6 +366,11 @@ class _Worker:
     async def _check(self, answerer: Answerer[Prompt]) -> None:
         """The preflight: before the first call, and before any waiting, find problems that would fail every call."""
         refuse_early(self._spec, answerer)
+        condition = self._spec.condition
+        if condition.samples > 1 and condition.temperature == 0:
+            self._tracker.warn(
+                f"--samples {condition.samples} at temperature 0: the answers to a case may be all the same"
+            )
         answerer.on_wait(lambda detail: self._tracker.enter("waiting", detail))
         if not self._spec.preflight or is_finished(self._out):
             return

@@ -266,7 +266,7 @@ def _plain_order(order: OptionOrder | str) -> OptionOrder:
     if isinstance(order, str) and order.isdecimal():
         order = int(order)
     if order in ("as_is", "seeded") or (type(order) is int and order > 0):
-        return order  # type: ignore[return-value]
+        return order
     if order == 0 and type(order) is int:
         return "as_is"
     raise UsageError(f"option_order is {order!r}", remedy='write "as_is", "seeded" or a number, such as 1')

@@ -92,3 +92,19 @@ def test_shards_are_merged_and_told_as_json(bench, tmp_path, capsys):
     )
     told = json.loads(capsys.readouterr().out)
     assert (told["run"], told["progress"]["states"]) == (str(tmp_path / "whole"), {"ok": 3})
+
+
+def test_ctrl_c_while_the_command_line_is_still_being_imported_is_one_word():
+    start = (
+        "import sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name == 'click':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "sys.argv = ['medthink', 'run']\n"
+        "from medthink.__main__ import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", start], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "medthink: interrupted\n")

@@ -56,8 +56,16 @@ def test_a_change_that_touches_an_answered_case_is_refused_as_ever(benchmark, tm
     go(benchmark, tmp_path / "run")
     other = sorted((benchmark / "images/case00104").iterdir())[1]
     other.write_bytes(sorted((benchmark / "images/case00103").iterdir())[1].read_bytes())
-    with pytest.raises(LedgerError, match="the benchmark has changed since"):
+    with pytest.raises(LedgerError, match=r"the benchmark has changed since: case 104\n"):
         go(benchmark, tmp_path / "run")
+
+
+def test_a_folder_of_images_that_is_a_link_is_refused_in_words(benchmark, tmp_path):
+    (benchmark / "images").rename(tmp_path / "elsewhere")
+    (benchmark / "images").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(UsageError, match=r"none of the \d+ images may be read: a symbolic link leads out") as caught:
+        go(benchmark, tmp_path / "run")
+    assert "replace the link by the folder itself" in caught.value.remedy
 
 
 def test_a_benchmark_without_any_image_is_refused_at_the_start(benchmark, tmp_path):

@@ -6,10 +6,16 @@ import sys
 
 import pytest
 
+from medthink.cases.benchmark import Benchmark
 from medthink.core.errors import LedgerError, UsageError
 from medthink.models.prices import Charge
+from medthink.models.request import Attempt, Usage
+from medthink.runs.calls.answerers import open_answerer
 from medthink.runs.calls.budget import Budget, BudgetReached
 from medthink.runs.ledger.lock import lock_run
+from medthink.runs.manifest import RunSpec
+from medthink.runs.session import run_session
+from small_benchmark import write_benchmark
 
 HOLDER = """
 import sys, time
@@ -163,3 +169,58 @@ def test_exactly_the_limit_may_be_spent():
     budget.settle(reserve(budget, 0.25), Charge(0.25))
     with pytest.raises(BudgetReached):
         reserve(budget, 0.25)
+
+
+class Flaky:
+    """A model whose replies cost a dollar each; only the last of the attempts at each call can be read."""
+
+    concurrency = 32
+
+    def __init__(self, bench, attempts):
+        self._inner = open_answerer("baseline/retrieval", benchmark=Benchmark.open(bench))
+        self._attempts = attempts
+        self.paid = 0
+
+    def __getattr__(self, name):
+        return getattr(self._inner, name)
+
+    def worst_cost_usd(self, request):
+        return 1.0
+
+    def cost_usd(self, usage):
+        return 1.0
+
+    async def answer(self, prompt, request, log):
+        for number in range(1, self._attempts + 1):
+            if number > 1:
+                await log.again()
+            await asyncio.sleep(0)
+            self.paid += 1
+            outcome = "ok" if number == self._attempts else "invalid_json"
+            log.note(
+                Attempt(number=number, endpoint="", outcome=outcome, is_sent=True, latency_s=0.0, usage=Usage(1, 0, 1))
+            )
+        return await self._inner.answer(prompt, request, log)
+
+
+@pytest.mark.parametrize(
+    ("attempts", "task", "max_usd", "least_done"), [(1, "answer", 32, 32), (2, "answer", 32, 16), (1, "twi", 40, 9)]
+)
+def test_a_small_budget_ends_in_finished_cases(tmp_path, attempts, task, max_usd, least_done):
+    bench = write_benchmark(tmp_path / "bench", cases=60)
+    model = Flaky(bench, attempts)
+    spec = RunSpec(
+        benchmark=bench, model="baseline/retrieval", out=tmp_path / "run", task=task, max_usd=max_usd, preflight=False
+    )
+    session = run_session(spec, answerer=model)
+    assert isinstance(session.stopped_by, BudgetReached) and model.paid == max_usd
+    assert session.run.manifest.progress.states["ok"] >= least_done
+
+
+def test_a_limit_of_calls_ends_in_finished_cases(tmp_path):
+    bench = write_benchmark(tmp_path / "bench", cases=60)
+    spec = RunSpec(
+        benchmark=bench, model="baseline/retrieval", out=tmp_path / "run", task="twi", max_calls=40, preflight=False
+    )
+    session = run_session(spec, answerer=Flaky(bench, 1))
+    assert session.calls_made == 40 and session.run.manifest.progress.states["ok"] >= 9

@@ -175,11 +175,19 @@ def test_another_task_is_named_without_the_digests_of_its_prompts(benchmark, tmp
         run_session(run_spec(benchmark, tmp_path / "run", model="baseline/retrieval", task="discussion"))
 
 
+@pytest.mark.parametrize(("temperature", "cautions"), [(0, 1), (0.5, 0)])
+def test_samples_at_temperature_0_get_a_caution(benchmark, tmp_path, monkeypatch, temperature, cautions):
+    monkeypatch.setattr("medthink.runs.calls.answerers.refuse_settings", lambda *_: None)
+    condition = Condition(samples=3, temperature=temperature)
+    warnings = run_session(run_spec(benchmark, tmp_path / "run", condition=condition)).warnings
+    assert sum("--samples 3 at temperature 0" in one for one in warnings) == cautions
+
+
 def test_a_benchmark_that_changed_since_is_refused_and_named(benchmark, tmp_path):
     run_session(run_spec(benchmark, tmp_path / "run"))
     first, second = sorted((benchmark / "images/case00100").iterdir())
     first.write_bytes(second.read_bytes())
-    with pytest.raises(LedgerError, match="the benchmark has changed since: fingerprint"):
+    with pytest.raises(LedgerError, match=r"another run: the benchmark has changed since: case 100\n"):
         run_session(run_spec(benchmark, tmp_path / "run"))
 
 

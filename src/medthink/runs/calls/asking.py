@@ -1,7 +1,8 @@
 """`ask` for one case: prompt to request, request through the ledger, reply or `Unanswered` back to the task."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -25,7 +26,7 @@ from medthink.models.request import (
     Usage,
 )
 from medthink.runs.calls.answerers import Answerer, HasKind
-from medthink.runs.calls.budget import Budget, BudgetReached, Reservation
+from medthink.runs.calls.budget import Budget, BudgetReached, Claim, Reservation
 from medthink.runs.ledger.ledger import Call, Ledger, RecordedCall
 from medthink.runs.ledger.queries import LEDGER, FinishedEarlier, LedgerQueries
 from medthink.runs.progress import ProgressTracker
@@ -170,8 +171,25 @@ class LedgerCallMaker(Generic[Asked]):
         self._needs_check = preflight
         self._checking = asyncio.Lock()
 
-    async def call(self, prompt: Asked, request: Request, case_id: int) -> tuple[Reply, CallCost]:
-        """Answer the request, or raise Unanswered."""
+    @contextmanager
+    def begin(self, calls: int) -> Iterator["CaseCallMaker[Asked]"]:
+        """Make the calls of a case, about so many, as one unit of the budget."""
+        with self.budget.claim(calls) as claim:
+            yield CaseCallMaker(self, claim)
+
+    async def call(
+        self, prompt: Asked, request: Request, case_id: int, claim: Claim | None = None
+    ) -> tuple[Reply, CallCost]:
+        """Answer the request, or raise Unanswered; `claim` is that of its case."""
+        if claim is None:
+            with self.budget.claim(1) as claim:
+                return await self.call(prompt, request, case_id, claim)
+        try:
+            return await self._call(prompt, request, case_id, claim)
+        finally:
+            self.budget.end_call(claim)
+
+    async def _call(self, prompt: Asked, request: Request, case_id: int, claim: Claim) -> tuple[Reply, CallCost]:
         call = call_for(self.answerer.spec, prompt, request, case_id)
         # A case may show an image twice: identical simultaneous requests are one call.
         while (other := self._under_way.get(call.key)) is not None:
@@ -185,7 +203,7 @@ class LedgerCallMaker(Generic[Asked]):
         try:
             if (shared := self._siblings.find(call.key)) is not None:
                 return await self._take_over(call, shared)
-            return await self._make(call, prompt, request)
+            return await self._make(call, prompt, request, claim)
         finally:
             del self._under_way[call.key]
             done.set()
@@ -201,8 +219,10 @@ class LedgerCallMaker(Generic[Asked]):
         self.tracker.counts.count_tokens(reply.usage)
         return reply, _spent(settled.id, reply, settled.cost_usd)
 
-    async def _make(self, call: Call, prompt: Asked, request: Request) -> tuple[Reply, CallCost]:
+    async def _make(self, call: Call, prompt: Asked, request: Request, claim: Claim) -> tuple[Reply, CallCost]:
         """Reserve money, record the intent, ask, record the outcome."""
+        # Before it has a place: whoever waits here must not keep those from going on whom it waits for.
+        await self.budget.admit(claim, self.answerer.worst_cost_usd(request))
         # The place is held until the outcome is on disk: a crash repeats no more calls than the concurrency limit.
         async with self._places:
             if self._stopped_by is not None:
@@ -267,6 +287,18 @@ class LedgerCallMaker(Generic[Asked]):
             stop = self._streak.note_failure(case_id, error)
         self._stopped_by = stop or self._stopped_by
         return stop
+
+
+class CaseCallMaker(Generic[Asked]):
+    """Makes the calls of one case under its claim on the budget."""
+
+    def __init__(self, desk: LedgerCallMaker[Asked], claim: Claim) -> None:
+        self._desk = desk
+        self._claim = claim
+
+    async def call(self, prompt: Asked, request: Request, case_id: int) -> tuple[Reply, CallCost]:
+        """Answer the request, or raise Unanswered."""
+        return await self._desk.call(prompt, request, case_id, self._claim)
 
 
 class _Account:

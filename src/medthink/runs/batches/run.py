@@ -18,7 +18,7 @@ from medthink.runs.batches.jobs import BatchTable, read_unsettled
 from medthink.runs.batches.queue import FOLDER, BatchQueue, wait_for_any
 from medthink.runs.calls.answerers import ModelAnswerer, open_model_answerer
 from medthink.runs.calls.asking import Asked, Deferred, LedgerCallMaker, Pass, SharedCalls, unanswered
-from medthink.runs.calls.budget import Budget, BudgetReached, Claim
+from medthink.runs.calls.budget import Budget, BudgetClaim, BudgetReached
 from medthink.runs.engine import run_to_end
 from medthink.runs.ledger.ledger import Call, Ledger
 from medthink.runs.ledger.lock import lock_run
@@ -88,7 +88,7 @@ class BatchCallMaker(LedgerCallMaker[Asked]):
         self._office = office
         self.waiting = office.waiting
 
-    async def _make(self, call: Call, prompt: Asked, request: Request, claim: Claim) -> tuple[Reply, CallCost]:  # noqa: ARG002
+    async def _make(self, call: Call, prompt: Asked, request: Request, claim: BudgetClaim) -> tuple[Reply, CallCost]:  # noqa: ARG002
         """Queue the call; the reply comes in another pass."""
         try:
             encoded = self._office.answerer.encode(request)

@@ -26,7 +26,7 @@ from medthink.models.request import (
     Usage,
 )
 from medthink.runs.calls.answerers import Answerer, HasKind
-from medthink.runs.calls.budget import Budget, BudgetReached, Claim, Reservation
+from medthink.runs.calls.budget import Budget, BudgetClaim, BudgetReached, Reservation
 from medthink.runs.ledger.ledger import Call, Ledger, RecordedCall
 from medthink.runs.ledger.queries import LEDGER, FinishedEarlier, LedgerQueries
 from medthink.runs.progress import ProgressTracker
@@ -178,7 +178,7 @@ class LedgerCallMaker(Generic[Asked]):
             yield CaseCallMaker(self, claim)
 
     async def call(
-        self, prompt: Asked, request: Request, case_id: int, claim: Claim | None = None
+        self, prompt: Asked, request: Request, case_id: int, claim: BudgetClaim | None = None
     ) -> tuple[Reply, CallCost]:
         """Answer the request, or raise Unanswered; `claim` is that of its case."""
         if claim is None:
@@ -189,7 +189,7 @@ class LedgerCallMaker(Generic[Asked]):
         finally:
             self.budget.end_call(claim)
 
-    async def _call(self, prompt: Asked, request: Request, case_id: int, claim: Claim) -> tuple[Reply, CallCost]:
+    async def _call(self, prompt: Asked, request: Request, case_id: int, claim: BudgetClaim) -> tuple[Reply, CallCost]:
         call = call_for(self.answerer.spec, prompt, request, case_id)
         # A case may show an image twice: identical simultaneous requests are one call.
         while (other := self._under_way.get(call.key)) is not None:
@@ -219,7 +219,7 @@ class LedgerCallMaker(Generic[Asked]):
         self.tracker.counts.count_tokens(reply.usage)
         return reply, _spent(settled.id, reply, settled.cost_usd)
 
-    async def _make(self, call: Call, prompt: Asked, request: Request, claim: Claim) -> tuple[Reply, CallCost]:
+    async def _make(self, call: Call, prompt: Asked, request: Request, claim: BudgetClaim) -> tuple[Reply, CallCost]:
         """Reserve money, record the intent, ask, record the outcome."""
         # Before it has a place: whoever waits here must not keep those from going on whom it waits for.
         await self.budget.admit(claim, self.answerer.worst_cost_usd(request))
@@ -292,7 +292,7 @@ class LedgerCallMaker(Generic[Asked]):
 class CaseCallMaker(Generic[Asked]):
     """Makes the calls of one case under its claim on the budget."""
 
-    def __init__(self, desk: LedgerCallMaker[Asked], claim: Claim) -> None:
+    def __init__(self, desk: LedgerCallMaker[Asked], claim: BudgetClaim) -> None:
         self._desk = desk
         self._claim = claim
 

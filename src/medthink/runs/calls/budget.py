@@ -27,7 +27,7 @@ class Reservation(NamedTuple):
     expected_usd: float
 
 
-class Claim:
+class BudgetClaim:
     """The calls that a unit of work, a case or a single call, is still expected to need."""
 
     def __init__(self, calls: int) -> None:
@@ -62,23 +62,23 @@ class Budget:
         self._in_flight = 0
         self._shares: deque[float] = deque(maxlen=_LEARNED_FROM)
         self._settled = asyncio.Event()
-        self._claims: set[Claim] = set()
+        self._claims: set[BudgetClaim] = set()
         self._calls_before = calls
         self._billed = 0
         self.spent_usd = spent_usd
         self.calls = calls
 
     @contextmanager
-    def claim(self, calls: int) -> Iterator[Claim]:
+    def claim(self, calls: int) -> Iterator[BudgetClaim]:
         """A claim for so many calls, until the work has ended; it counts once it is admitted."""
-        claim = Claim(calls)
+        claim = BudgetClaim(calls)
         try:
             yield claim
         finally:
             self._claims.discard(claim)
             self._wake()
 
-    async def admit(self, claim: Claim, worst_usd: float | None) -> None:
+    async def admit(self, claim: BudgetClaim, worst_usd: float | None) -> None:
         """Begin the work of a claim, once there is room for it or nothing else is in progress."""
         while not claim.is_admitted and self._claims and not self._has_room(claim, worst_usd):
             await self._settled.wait()
@@ -86,7 +86,7 @@ class Budget:
         if self._max_usd is not None or self._max_calls is not None:
             self._claims.add(claim)
 
-    def end_call(self, claim: Claim) -> None:
+    def end_call(self, claim: BudgetClaim) -> None:
         """One of the claim's calls has ended."""
         claim.calls = max(0, claim.calls - 1)
         self._wake()
@@ -133,7 +133,7 @@ class Budget:
         self._settled.set()
         self._settled = asyncio.Event()
 
-    def _has_room(self, claim: Claim, worst_usd: float | None) -> bool:
+    def _has_room(self, claim: BudgetClaim, worst_usd: float | None) -> bool:
         """Whether what is left pays for the claim and for all that is in progress."""
         due = claim.calls + sum(one.calls for one in self._claims)
         if self._max_calls is not None and self.calls - self._in_flight + due > self._max_calls:

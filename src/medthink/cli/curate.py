@@ -28,13 +28,14 @@ from medthink.cli.flags import (
 )
 from medthink.cli.output import console, is_quiet, print_json, print_line, print_table
 from medthink.core.errors import DataError, PartlyFailed, UsageError
-from medthink.core.numbers import as_percent
+from medthink.core.numbers import as_percent, count_of
 
 if TYPE_CHECKING:
     from medthink.curate.build import Watch
     from medthink.curate.plan import StageSummary
     from medthink.curate.review import OddCell
     from medthink.curate.rulings import StageErrors
+    from medthink.curate.sources.release import ReleaseChange
 
 
 class _StageGroup(LazyGroup):
@@ -83,9 +84,15 @@ def curate() -> None:
 
 @click.command("build")
 @click.argument("plan", metavar="PLAN.toml", type=PATH)
+@click.option(
+    "--since",
+    metavar="RELEASE",
+    type=PATH,
+    help="A published benchmark: its cases keep number, split, options and letters; what must change is listed.",
+)
 @quiet_flag
 @json_flag
-def curate_build(plan: Path, as_json: bool) -> None:
+def curate_build(plan: Path, since: Path | None, as_json: bool) -> None:
     """Build a benchmark from raw cases, as PLAN.toml says.
 
     Each table of the plan runs the stage of its name. Run the same command again to continue: finished stages and
@@ -93,11 +100,14 @@ def curate_build(plan: Path, as_json: bool) -> None:
 
     \b
     Example: medthink curate build plan.toml
+    Example: medthink curate build plan.toml --since release-1/
     """
     from medthink.curate.build import build
     from medthink.curate.plan import read_plan
 
     read = read_plan(plan)
+    if since is not None:
+        read = msgspec.structs.replace(read, since=since)
     try:
         with shown_stages() as watch:
             end = build(read, watch)
@@ -110,10 +120,13 @@ def curate_build(plan: Path, as_json: bool) -> None:
     if as_json:
         told = {"stages": to_builtins(end.stages), "waiting": end.waiting, "errors": to_builtins(end.errors)}
         told |= {"odd": [one._asdict() for one in end.odd]}
+        told |= {"changes": None if end.changes is None else [one._asdict() for one in end.changes]}
         print_json(told | {"work": str(end.work), "unfinished": end.unfinished})
     else:
         show_stages(end.stages)
         show_errors(end.errors)
+        if read.since is not None and end.changes is not None:
+            show_changes(end.changes, read.since, end.work)
         print_line(f"{end.waiting:,} cases wait for a person: {end.work / 'review.csv'}")
     odd = odd_cells(end.odd, read.work)
     for one in odd:
@@ -327,6 +340,17 @@ def show_errors(errors: "Sequence[StageErrors]") -> None:
             f"{one.stage}: {one.wrong} of {one.checked} checked decisions were wrong;"
             f" the error rate is at most {as_percent(one.bound)} (95 %)"
         )
+
+
+_CHANGES_SHOWN = 10
+
+
+def show_changes(changes: "Sequence[ReleaseChange]", since: Path, work: Path) -> None:
+    """Print what is not as in the release."""
+    cases = len({one.case for one in changes})
+    print_line(f"Since {since}: {count_of(cases, 'published case')} changed; every change: {work / 'changes.csv'}")
+    for one in changes[:_CHANGES_SHOWN]:
+        print_line(f"case {one.case}: {one.changed}: {one.why}")
 
 
 def odd_cells(cells: "Sequence[OddCell]", work: Path) -> list[DataError]:

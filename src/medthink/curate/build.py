@@ -17,8 +17,9 @@ from medthink.cases.case import Image
 from medthink.cases.files.export import copy_as_shown, copy_image, copy_images
 from medthink.core.digest import digest_file, digest_value
 from medthink.core.errors import DataError, Declined, MedThinkError
-from medthink.core.files import claim_folder, open_for_writing
+from medthink.core.files import claim_folder, open_for_writing, write_atomic
 from medthink.core.jsonio import encode_json
+from medthink.core.tables import csv_text
 from medthink.curate.ask import StageModel, open_stage_answerer
 from medthink.curate.decision import (
     CALL_FAILED,
@@ -37,6 +38,7 @@ from medthink.curate.draft import Draft, read_drafts
 from medthink.curate.plan import SUMMARY_FILE, CurationPlan, StageSummary, WorkFolder
 from medthink.curate.review import OddCell, read_rulings, write_review
 from medthink.curate.rulings import CaseRulings, Held, RuledOut, Rulings, StageErrors
+from medthink.curate.sources.release import NO_RELEASE, Release, ReleaseChange, list_changes
 from medthink.curate.stage import ModelSettings, Stage, StageContext, StageSettings, stage_type
 from medthink.models.request import ModelError
 from medthink.runs.batches.queue import FOLDER
@@ -261,7 +263,8 @@ Watch = Callable[[str], StageProgress]
 class BuildResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a build: its stages, cases waiting for review, the results of reviews, what stopped it.
 
-    `odd` are the cells of the review sheet that could not be used.
+    `odd` are the cells of the review sheet that could not be used, `changes` what is not as in the release that the
+    build follows, None if it follows none or did not get to its end.
     """
 
     work: Path
@@ -269,6 +272,7 @@ class BuildResult(msgspec.Struct, frozen=True, kw_only=True):
     waiting: int
     errors: tuple[StageErrors, ...]
     odd: tuple[OddCell, ...]
+    changes: tuple[ReleaseChange, ...] | None
     stopped_by: MedThinkError | None
 
     @property
@@ -280,12 +284,15 @@ class BuildResult(msgspec.Struct, frozen=True, kw_only=True):
 def build(plan: CurationPlan, watch: Watch | None = None) -> BuildResult:
     """Run a plan, or continue where it stopped."""
     work = WorkFolder(plan.work)
+    release = _open_release(plan)
     rulings = read_rulings(work.path)
     before, done = work.read_summaries(), dict[str, StageSummary]()
     source: Path | None = None
     stopped_by: MedThinkError | None = None
     for name, settings in plan.stages.items():
-        stage = open_stage(name, settings, work=work, source=source, plan_folder=plan.folder, seed=plan.seed)
+        stage = open_stage(
+            name, settings, work=work, source=source, plan_folder=plan.folder, seed=plan.seed, release=release
+        )
         summary, stopped_by = run_stage_once(stage, work, rulings, before.get(name), watch)
         done[name] = summary
         work.write_summaries(done)
@@ -294,23 +301,62 @@ def build(plan: CurationPlan, watch: Watch | None = None) -> BuildResult:
             stopped_by = Declined(f"no case is left after {name}", remedy=f"see {work.decision_file(name)}")
         if stopped_by is not None:
             break
-    logs = {name: read_decisions(work.decision_file(name)) for name in done if done[name].counts.seen}
-    sheet = write_review(work.path, logs, sample=plan.review_sample, seed=plan.seed)
+    sheet = write_review(work.path, _logs(work, done), sample=plan.review_sample, seed=plan.seed)
+    is_through = len(done) == len(plan.stages) and all(one.counts.passed for one in done.values())
+    changes = _write_changes(work, release if is_through else NO_RELEASE, done)
     return BuildResult(
         work=plan.work,
         stages=tuple(done.values()),
         waiting=sheet.waiting,
         errors=tuple(rulings.errors()),
         odd=sheet.odd,
+        changes=changes,
         stopped_by=stopped_by,
     )
 
 
+def _open_release(plan: CurationPlan) -> Release:
+    """The release that the plan follows; one in the work folder would be written anew by the build itself."""
+    if plan.since is None:
+        return NO_RELEASE
+    if plan.since.resolve().is_relative_to(plan.work.resolve()):
+        problem = "the release is in the work folder, which the build writes anew"
+        raise DataError(problem, file=plan.since, remedy="copy the release elsewhere")
+    return Release(plan.since)
+
+
+def _logs(work: WorkFolder, done: dict[str, StageSummary]) -> dict[str, Iterator[Decision]]:
+    return {name: read_decisions(work.decision_file(name)) for name in done if done[name].counts.seen}
+
+
+def _write_changes(
+    work: WorkFolder, release: Release, done: dict[str, StageSummary]
+) -> tuple[ReleaseChange, ...] | None:
+    """What is not as in the release, which is also written as a table; None without a release."""
+    work.changes.unlink(missing_ok=True)
+    if release.path is None:
+        return None
+    drafts = read_drafts(work.case_file(list(done)[-1]))
+    changes = tuple(list_changes(release, drafts, _logs(work, done)))
+    rows = (one._asdict() for one in changes)
+    write_atomic(work.changes, [csv_text(ReleaseChange._fields, rows).encode("utf-8-sig")])
+    return changes
+
+
 def open_stage(
-    name: str, settings: StageSettings, *, work: WorkFolder, source: Path | None, plan_folder: Path, seed: int
+    name: str,
+    settings: StageSettings,
+    *,
+    work: WorkFolder,
+    source: Path | None,
+    plan_folder: Path,
+    seed: int,
+    release: Release = NO_RELEASE,
 ) -> Stage[Any]:
     """A stage ready to run in a work folder."""
-    context = StageContext(work=work.path, folder=work.cases, plan_folder=plan_folder, seed=seed, source=source)
+    context = StageContext(
+        work=work.path, folder=work.cases, plan_folder=plan_folder, seed=seed, source=source, release=release
+    )
     return stage_type(name)(settings, context)
 
 
@@ -351,5 +397,6 @@ def _key(stage: Stage[Any], rulings: Rulings) -> str:
             "rulings": rulings.of_stage(stage.name),
             "inputs": stage.inputs(),
             "prompts": stage.prompts(),
+            "release": stage.context.release.fingerprint if stage.follows_release else "",
         }
     )

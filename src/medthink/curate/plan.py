@@ -4,6 +4,7 @@
 work = "work"              # output folder, relative to the plan's
 seed = 7                   # for everything random: distractors, letters, split, review sample
 review_sample = 20         # automatic decisions of each stage to list on the review sheet
+since = "release-1"        # a published release: its cases keep their split, options and letters
 
 [ingest]
 source = "cases.csv"
@@ -34,10 +35,11 @@ class CurationPlan(msgspec.Struct, frozen=True, kw_only=True):
     work: Path
     seed: int
     review_sample: int
+    since: Path | None
     stages: dict[str, StageSettings]
 
 
-_GENERAL = {"work": str, "seed": int, "review_sample": int}
+_GENERAL = {"work": str, "seed": int, "review_sample": int, "since": str}
 
 
 def read_plan(path: Path) -> CurationPlan:
@@ -56,6 +58,7 @@ def read_plan(path: Path) -> CurationPlan:
         work=path.parent / general["work"],
         seed=general.get("seed", 0),
         review_sample=general.get("review_sample", 20),
+        since=path.parent / general["since"] if general.get("since") else None,
         stages={name: _settings(name, stages[name], path) for name in STAGES if name in stages},
     )
 
@@ -109,6 +112,11 @@ class WorkFolder:
     def ledger(self) -> Path:
         """Every model call."""
         return self.path / CURATE_LEDGER
+
+    @property
+    def changes(self) -> Path:
+        """What is not as in the release that the build follows."""
+        return self.path / "changes.csv"
 
     @property
     def review(self) -> Path:

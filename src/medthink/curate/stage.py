@@ -13,6 +13,7 @@ from medthink.curate.ask import StageModel, prompts_version
 from medthink.curate.decision import StageResult
 from medthink.curate.draft import Draft, read_drafts
 from medthink.curate.rulings import CaseRulings
+from medthink.curate.sources.release import NO_RELEASE, Release
 from medthink.models.request import EXAMPLE_SCHEMA, Effort, Request, TextPart
 from medthink.runs.manifest import CallTerms
 from medthink.workflow.forms import RULES
@@ -102,7 +103,7 @@ class StageContext(msgspec.Struct, frozen=True, kw_only=True):
     """The context of a stage: the work folder, the folder that its plan's paths are relative to, the seed, the input.
 
     `folder` holds the case files and their `images/`. `source` is the file of drafts that the stage reads, None for
-    the first stage.
+    the first stage. `release` has the published cases that the build follows.
     """
 
     work: Path
@@ -110,6 +111,7 @@ class StageContext(msgspec.Struct, frozen=True, kw_only=True):
     plan_folder: Path
     seed: int
     source: Path | None
+    release: Release = NO_RELEASE
 
     def path(self, written: str) -> Path:
         """A path of the plan, relative to the plan's folder."""
@@ -129,6 +131,8 @@ class Stage(Generic[Settings]):
     # False for the stage that reads the source itself, and more flags for the example in its help.
     takes_cases: ClassVar[bool] = True
     example: ClassVar[str] = ""
+    # Whether it keeps what is published of a case, when the build follows a release.
+    follows_release: ClassVar[bool] = False
     # False if a stage creates the cases: the log would then hold every text twice.
     logs_changes: ClassVar[bool] = True
 

@@ -7,8 +7,9 @@ from random import Random
 from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
-from medthink.cases.case import LETTERS
+from medthink.cases.case import LETTERS, Case
 from medthink.core.digest import seed_from
 from medthink.core.errors import DataError
 from medthink.curate.ask import StageModel
@@ -23,11 +24,15 @@ DISTRACTORS = len(LETTERS) - 1
 
 
 class BalanceCase(NamedTuple):
-    """A case to be balanced: the ranks its right option can have, and how much longer it is than the others."""
+    """A case to be balanced: the ranks its right option can have, and how much longer it is than the others.
+
+    One that is published counts and is never left out.
+    """
 
     case: int
     reachable: tuple[int, ...]
     gap: int
+    is_published: bool = False
 
 
 def shorten_options(gold: str, distractors: Sequence[str]) -> tuple[str, list[str]]:
@@ -108,15 +113,15 @@ def within_cap(counts: Sequence[int], cap: float) -> int:
 
 
 def cases_over_cap(contenders: Sequence[BalanceCase], ranks: dict[int, int], cap: float) -> set[int]:
-    """The cases to leave out so that every rank stays within the cap: those whose right option is most conspicuous."""
+    """The cases to leave out so that every rank stays within the cap: new ones whose right option is most conspicuous."""
     by_rank: dict[int, list[BalanceCase]] = {rank: [] for rank in RANKS}
     for one in contenders:
         by_rank[ranks[one.case]].append(one)
     limit = within_cap([len(group) for group in by_rank.values()], cap)
     dropped: set[int] = set()
     for group in by_rank.values():
-        group.sort(key=lambda one: (one.gap, one.case))
-        dropped |= {one.case for one in group[limit:]}
+        group.sort(key=lambda one: (not one.is_published, one.gap, one.case))
+        dropped |= {one.case for one in group[limit:] if not one.is_published}
     return dropped
 
 
@@ -147,6 +152,21 @@ def place_options(case: int, gold: str, distractors: Sequence[str], letter: str,
     return dict(zip(LETTERS, rest, strict=True))
 
 
+def with_letter(draft: Draft, letter: str, published: Case | None, seed: int) -> Draft:
+    """The draft with its options in the published order, else with the right one at this letter."""
+    reference = draft.case.reference
+    if published is not None:
+        return draft.with_question(options=published.question.options).with_reference(answer=published.reference.answer)
+    others = [text for other, text in draft.case.question.options.items() if other != reference.answer]
+    options = place_options(draft.id, reference.answer_text, others, letter, seed)
+    return draft.with_question(options=options).with_reference(answer=letter)
+
+
+def count_letters(published: Iterable[Case]) -> Counter[str]:
+    """How often each letter is right in published cases."""
+    return Counter(case.reference.answer for case in published)
+
+
 _PRICED = (0.20, 0.21, 0.23, 0.26, 0.30, 1.0)
 
 
@@ -163,11 +183,16 @@ class BalanceSettings(StageSettings, frozen=True, kw_only=True):
 
 
 class Pool(Struct, frozen=True):
-    """The options that a case offers: the right one, its distractors, and those that must stay."""
+    """The options that a case offers: the right one, its distractors, and those that must stay.
+
+    `published` has the options that it was published with; `not_as_released` says why they cannot stay.
+    """
 
     gold: str
     distractors: list[str]
     hard: list[str]
+    published: Case | None = None
+    not_as_released: str = ""
 
 
 class BalanceStage(Stage[BalanceSettings]):
@@ -175,15 +200,24 @@ class BalanceStage(Stage[BalanceSettings]):
 
     name = "balance"
     settings_type = BalanceSettings
+    follows_release = True
 
     def survey(self, drafts: Drafts) -> None:
         """Decide for all cases together which rank each gets, which are left out, and the letters."""
-        contenders = [_contender(draft.id, self._pool(draft)) for draft in drafts()]
+        contenders, published = list[BalanceCase](), dict[int, Case]()
+        for draft in drafts():
+            pool = self._pool(draft)
+            is_known = self.context.release.case_of(draft) is not None
+            contenders.append(_contender(draft.id, pool)._replace(is_published=is_known))
+            published |= {} if pool.published is None else {draft.id: pool.published}
         able = [one for one in contenders if one.reachable]
         self._ranks = assign_ranks(able)
         self._dropped = cases_over_cap(able, self._ranks, self.settings.max_rank_share)
         kept = [one.case for one in able if one.case not in self._dropped]
-        self._letters = assign_letters(kept, self.context.seed)
+        new = [case for case in kept if case not in published]
+        dealt = count_letters(published.values())
+        self._letters = assign_letters(new, self.context.seed, dealt)
+        self._told_letters = dealt
         self._before = Counter(self._ranks.values())
         self._after = Counter(self._ranks[case] for case in kept)
 
@@ -196,12 +230,15 @@ class BalanceStage(Stage[BalanceSettings]):
         if draft.id in self._dropped:
             detail = f"too many right options would rank {rank + 1} by length"
             return drop_case("length-rank", by=f"rule max_rank_share {self.settings.max_rank_share:g}", detail=detail)
+        if pool.published is not None:
+            made = draft.with_reference(answer_text=pool.published.reference.answer_text)
+            return pass_case(with_letter(made, "", pool.published, self.context.seed), reason="as-released")
         chance = Random(seed_from("choice", self.context.seed, draft.id))
         chosen = choose_distractors(pool.gold, pool.distractors, pool.hard, rank=rank, chance=chance)
         letter = self._letters[draft.id]
         options = place_options(draft.id, pool.gold, chosen, letter, self.context.seed)
         made = draft.with_question(options=options).with_reference(answer=letter, answer_text=pool.gold)
-        return pass_case(made, reason="dealt", by="rule balance")
+        return pass_case(made, reason="dealt", by="rule balance", detail=pool.not_as_released)
 
     def _pool(self, draft: Draft) -> Pool:
         """The options to choose from, shortened if requested."""
@@ -210,13 +247,18 @@ class BalanceStage(Stage[BalanceSettings]):
         hardest = sorted(counts, key=lambda one: (-counts[one], one))[: self.settings.hard_distractors]
         right, others = shorten_options(gold, stated) if self.settings.shorten else (gold, stated)
         renamed = dict(zip(stated, others, strict=True))
-        return Pool(right, others, [renamed[one] for one in hardest if one in renamed])
+        pool = Pool(right, others, [renamed[one] for one in hardest if one in renamed])
+        published = self.context.release.case_of(draft)
+        if published is None:
+            return pool
+        why = _why_not_as_released(published, [gold, right], [*stated, *others])
+        return replace(pool, not_as_released=why) if why else replace(pool, published=published)
 
     def report(self) -> dict[str, Any]:
         """The ranks before and after, the letters, and the number of cases at other caps."""
         counts = [self._before[rank] for rank in RANKS]
         prices = {cap: sum(min(count, within_cap(counts, cap)) for count in counts) for cap in _PRICED}
-        letters = Counter(self._letters.values())
+        letters = self._told_letters
         return {
             "length ranks before": "/".join(map(str, counts)),
             "length ranks after": "/".join(str(self._after[rank]) for rank in RANKS),
@@ -232,7 +274,25 @@ def stated_options(draft: Draft) -> tuple[str, list[str]]:
     return gold, [name for name in dict.fromkeys(listed) if name != gold]
 
 
+def _why_not_as_released(published: Case, golds: list[str], distractors: list[str]) -> str:
+    """Why the case cannot have its published options, "" if it can: each must be a name of its list, however short."""
+    options, answer = published.question.options, published.reference.answer_text
+    right, others = (
+        {name_key(form) for one in names for form in (one, short_form(one))} for names in (golds, distractors)
+    )
+    if list(options) != list(LETTERS) or options.get(published.reference.answer) != answer:
+        return "the release does not have five options with the right one among them"
+    if name_key(answer) not in right:
+        return f"the right diagnosis was {answer}"
+    gone = [text for text in options.values() if text != answer and name_key(text) not in others - right]
+    return f"no distractor any more: {'; '.join(gone)}" if gone else ""
+
+
 def _contender(case: int, pool: Pool) -> BalanceCase:
+    if pool.published is not None:
+        question, answer = pool.published.question, pool.published.reference.answer_text
+        others = [text for text in question.options.values() if text != answer]
+        return BalanceCase(case, (length_rank(answer, others),), 0)
     reachable = reachable_ranks(pool.gold, pool.distractors, pool.hard) if len(pool.distractors) >= DISTRACTORS else ()
     lengths = sorted(map(len, pool.distractors))
     middle = lengths[len(lengths) // 2] if lengths else 0

@@ -22,7 +22,7 @@ from medthink.cases.images.stores import FolderImages
 from medthink.cases.statistics import compute_statistics
 from medthink.core.errors import DataError, Declined
 from medthink.core.files import write_atomic
-from medthink.core.jsonio import encode_json, write_json
+from medthink.core.jsonio import encode_json, read_json, write_json
 from medthink.core.numbers import as_rate
 from medthink.curate.ask import StageModel
 from medthink.curate.data_card import HIDDEN, CardFacts, draw_funnel, write_card
@@ -30,6 +30,7 @@ from medthink.curate.decision import StageResult, pass_case
 from medthink.curate.draft import Draft
 from medthink.curate.plan import StageSummary, WorkFolder
 from medthink.curate.rulings import CaseRulings, Rulings, read_journal
+from medthink.curate.sources.release import SOURCE_ID
 from medthink.curate.stage import Drafts, Stage, StageSettings
 from medthink.curate.stages.textonly import FEWEST_FOR_GUESSERS
 from medthink.stats.estimate import Estimate
@@ -51,6 +52,7 @@ class ExportStage(Stage[ExportSettings]):
 
     name = "export"
     settings_type = ExportSettings
+    follows_release = True
 
     def survey(self, drafts: Drafts) -> None:  # noqa: ARG002
         """Check the output folder, then start counting."""
@@ -64,6 +66,7 @@ class ExportStage(Stage[ExportSettings]):
         self._licences[draft.notes.licence] += 1
         self._sources[draft.notes.source] += 1
         self._told["captions"] += bool(draft.notes.marks.get("leaks", {}).get("captions"))
+        self._told["published"] += self.context.release.case_of(draft) is not None
         return pass_case(draft, by="rule export")
 
     def finish(self, drafts: Drafts) -> None:
@@ -84,10 +87,23 @@ class ExportStage(Stage[ExportSettings]):
             shutil.rmtree(self._out)
         fresh.replace(self._out)
 
+    def is_written(self) -> bool:
+        """Whether the benchmark's folder still has its card, every text as it was written, and every image."""
+        try:
+            texts = read_json(self._out / _MARK)["texts"]
+            benchmark = Benchmark.open(self._out)
+            is_same = texts == benchmark.text_fingerprint() and (self._out / _CARD).is_file()
+            return is_same and all(one.store.has(one.path) for case in benchmark for one in case.question.images)
+        except (DataError, KeyError, TypeError):
+            return False
+
     @cached_property
     def _out(self) -> Path:
-        """The benchmark's folder; one with anything but an earlier build is refused."""
+        """The benchmark's folder; one with anything but an earlier build is refused, and the release itself."""
         out = self.context.path(self.settings.out) if self.settings.out else self.context.work / "benchmark"
+        release = self.context.release.path
+        if release is not None and release.resolve() == out.resolve():
+            raise DataError("this is the release that the build follows", file=out, remedy="copy the release elsewhere")
         if out.exists() and not (out / _MARK).is_file() and (not out.is_dir() or any(out.iterdir())):
             raise DataError(
                 "the folder already exists and contains other files",
@@ -106,7 +122,8 @@ class ExportStage(Stage[ExportSettings]):
         draw_statistics(statistics, out / "statistics.svg")
         if stages:
             draw_funnel(stages, out / "funnel.svg")
-        write_json(out / _MARK, {"stages": [_without_paths(one) for one in stages]})
+        told = [_without_paths(one) for one in stages]
+        write_json(out / _MARK, {"stages": told, "texts": benchmark.text_fingerprint()})
         facts = CardFacts(
             name=self.settings.title,
             stages=stages,
@@ -119,7 +136,7 @@ class ExportStage(Stage[ExportSettings]):
             notes=self._notes(),
             fingerprint=benchmark.fingerprint(),
         )
-        write_atomic(out / "README.md", [write_card(facts).encode()])
+        write_atomic(out / _CARD, [write_card(facts).encode()])
         self._report |= {"data check": f"{len(checked.errors)} errors, {len(checked.warnings)} warnings"}
         if checked.errors:
             remedy = f"medthink data check {self._out} lists them"
@@ -128,7 +145,12 @@ class ExportStage(Stage[ExportSettings]):
     def _notes(self) -> list[str]:
         captions = self._told["captions"]
         words = "cases a caption names the diagnosis: with expert captions shown, reading is enough to solve them"
-        return [f"In {captions:,} {words}."] if captions else []
+        notes = [f"In {captions:,} {words}."] if captions else []
+        if published := len(self.context.release.cases):
+            notes.append(
+                f"It follows a release of {published:,} cases, {self._told['published']:,} of which are in it."
+            )
+        return notes
 
     def report(self) -> dict[str, Any]:
         """The benchmark's folder, and the result of the check."""
@@ -141,7 +163,7 @@ class ExportStage(Stage[ExportSettings]):
         return [[one.key for one in work.read_summaries().values() if one.stage != self.name], checks]
 
 
-_MARK = "curation.json"
+_MARK, _CARD = "curation.json", "README.md"
 
 
 def _without_paths(one: StageSummary) -> dict[str, Any]:
@@ -166,7 +188,12 @@ def _published(draft: Draft) -> Case:
     """The case with the columns that a user of it may need."""
     notes = draft.notes
     names = notes.aliases.get(draft.gold) or notes.aliases.get(notes.diagnosis, ())
-    extra = {"source": notes.source, "licence": notes.licence, "answer_aliases": list(names)}
+    extra = {
+        "source": notes.source,
+        SOURCE_ID: notes.source_id,
+        "licence": notes.licence,
+        "answer_aliases": list(names),
+    }
     return replace(draft.case, extra=draft.case.extra | {name: value for name, value in extra.items() if value})
 
 

@@ -18,7 +18,8 @@ from medthink.core.markup import one_line
 from medthink.core.tables import read_raw
 from medthink.curate.ask import StageModel
 from medthink.curate.decision import StageResult, drop_case, hold_case, pass_case
-from medthink.curate.draft import Draft, Notes, blank_draft
+from medthink.curate.draft import Draft, Notes, blank_draft, read_drafts
+from medthink.curate.plan import WorkFolder
 from medthink.curate.rulings import CaseRulings
 from medthink.curate.sources.images import ImageImporter, ImportedImage, ListedImage
 from medthink.curate.sources.mapping import MappedRow, Mapping, RawRow, as_text, map_row, read_mapping, resolve_columns
@@ -60,6 +61,7 @@ class IngestStage(Stage[IngestSettings]):
     name = "ingest"
     settings_type = IngestSettings
     takes_cases = False
+    follows_release = True
     example = "--source cases.csv "
     logs_changes = False
 
@@ -90,11 +92,11 @@ class IngestStage(Stage[IngestSettings]):
 
     @cached_property
     def _numbers(self) -> list[int]:
-        """A number for each case: its own if all cases have distinct ones, else its position in the table."""
+        """A number for each case: its own if all cases have distinct ones, else the published one, or its position."""
         rows = [as_text(row.get(self._columns.get("id", ""))) for row in _read_rows(self._table)]
         own = [int(match[1]) for text in rows if (match := _WHOLE.fullmatch(text))]
         is_usable = len(own) == len(rows) and len(set(own)) == len(own) and 0 not in own
-        return own if is_usable else list(range(1, len(rows) + 1))
+        return own if is_usable else self.context.release.number_cases(rows)
 
     def read(self) -> Iterator[Draft]:
         """A blank draft for every row, with the raw row in its notes."""
@@ -153,7 +155,7 @@ class IngestStage(Stage[IngestSettings]):
         diagnosis = _CITATION.sub("", texts["diagnosis"]).strip()
         notes = Notes(
             source=texts.get("source") or self.settings.origin,
-            source_id=texts.get("id") or texts.get("title", ""),
+            source_id=texts.get("id", ""),
             licence=licence,
             section=texts.get("section", ""),
             diagnosis=diagnosis,
@@ -177,6 +179,12 @@ class IngestStage(Stage[IngestSettings]):
         filled = {name: value for name, value in found.items() if value}
         return {self.name: filled} if filled else {}
 
+    def is_written(self) -> bool:
+        """Whether every image is still in the work folder."""
+        cases = WorkFolder(self.context.work).case_file(self.name)
+        paths = (one.path for draft in read_drafts(cases) for one in draft.case.question.images)
+        return all((self.context.folder / path).is_file() for path in paths)
+
     def not_covered(self) -> tuple[str, ...]:
         """Whether licences were required."""
         return () if self.settings.needs_licence else ("licences: cases without one were accepted",)
@@ -196,7 +204,10 @@ class IngestStage(Stage[IngestSettings]):
         work = self.context.work.resolve()
         files = (file for file in self._folder.resolve().rglob("*") if file.is_file())
         seen = ((file, file.stat()) for file in files if not file.is_relative_to(work))
-        return digest_value(sorted([str(file), stat.st_size, stat.st_mtime_ns] for file, stat in seen))
+        # A file may be replaced by another of its size and date; the time of that cannot be set by hand.
+        return digest_value(
+            sorted([str(file), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns] for file, stat in seen)
+        )
 
 
 def _read_licence(value: str) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
-from medthink.cases.case import LETTERS, Image
+from medthink.cases.case import LETTERS, Case, Image
 from medthink.cases.check.texts import normalised_words
 from medthink.cases.images.similarity import NEAR_BITS, ImageAppearance, appearance, is_same_appearance
 from medthink.core.digest import seed_from
@@ -30,8 +30,9 @@ from medthink.curate.stages.balance import (
     answer_length_rank,
     assign_letters,
     cases_over_cap,
-    place_options,
+    count_letters,
     refuse_other_options,
+    with_letter,
 )
 
 _GRAM, _SKETCH = 5, 64
@@ -172,34 +173,58 @@ class LabelledGroup(NamedTuple):
     labels: Counter[str]
 
 
-def stratify(groups: Sequence[LabelledGroup], shares: Mapping[str, float], seed: int) -> dict[int, str]:
-    """A split for each group; the rarest label is distributed first, to whichever split lacks most of it."""
-    total = sum(group.size for group in groups)
-    lacking = {split: share * total for split, share in shares.items()}
-    counts: Counter[str] = Counter()
-    for group in groups:
-        counts.update(group.labels)
-    wanted = {split: {label: share * count for label, count in counts.items()} for split, share in shares.items()}
+class _Shares:
+    """What each split still lacks of its share, of cases and of every label, and the groups placed so far."""
+
+    def __init__(self, groups: Sequence[LabelledGroup], shares: Mapping[str, float]) -> None:
+        total = sum(group.size for group in groups)
+        self.counts: Counter[str] = Counter()
+        for group in groups:
+            self.counts.update(group.labels)
+        self.placed: dict[int, str] = {}
+        self._lacking = {split: share * total for split, share in shares.items()}
+        self._wanted = {
+            split: {label: share * count for label, count in self.counts.items()} for split, share in shares.items()
+        }
+
+    def place(self, group: LabelledGroup, split: str) -> None:
+        """Put the group into this split."""
+        self.placed[group.name] = split
+        self._lacking[split] -= group.size
+        for label, count in group.labels.items():
+            self._wanted[split][label] -= count
+            self.counts[label] -= count
+
+    def neediest(self, label: str) -> str:
+        """The split that lacks most of a label."""
+        return max(self._lacking, key=lambda one: (self._wanted[one].get(label, 0.0), self._lacking[one]))
+
+
+def stratify(
+    groups: Sequence[LabelledGroup], shares: Mapping[str, float], seed: int, fixed: Mapping[int, str] | None = None
+) -> dict[int, str]:
+    """A split for each group; the rarest label is distributed first, to whichever split lacks most of it.
+
+    The groups whose split is `fixed` keep it, and count.
+    """
+    left = _Shares(groups, shares)
     waiting = {group.name: group for group in sorted(groups, key=lambda one: seed_from("split", seed, one.name))}
+    for name, split in (fixed or {}).items():
+        left.place(waiting.pop(name), split)
     by_label: dict[str, list[int]] = {}
     for group in waiting.values():
         for label in group.labels:
             by_label.setdefault(label, []).append(group.name)
-    found: dict[int, str] = {}
     while waiting:
-        label = min((one for one in counts if counts[one] > 0), key=lambda one: (counts[one], one), default="")
+        label = min(
+            (one for one in left.counts if left.counts[one] > 0), key=lambda one: (left.counts[one], one), default=""
+        )
         # The largest groups first: they are the hardest to place.
         names = [name for name in by_label.get(label, waiting) if name in waiting]
         for name in sorted(names, key=lambda name: -waiting[name].size):
-            group = waiting.pop(name)
-            split = max(shares, key=lambda one: (wanted[one].get(label, 0.0), lacking[one]))
-            found[name] = split
-            lacking[split] -= group.size
-            for other, count in group.labels.items():
-                wanted[split][other] -= count
-                counts[other] -= count
-        counts.pop(label, None)
-    return found
+            left.place(waiting.pop(name), left.neediest(label))
+        left.counts.pop(label, None)
+    return left.placed
 
 
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
@@ -220,31 +245,46 @@ class SplitStage(Stage[SplitSettings]):
 
     name = "split"
     settings_type = SplitSettings
+    follows_release = True
 
     def survey(self, drafts: Drafts) -> None:
         """Group, balance the ranks, split, assign letters."""
         shares = self._shares()
-        for draft in drafts():
-            refuse_other_options(draft)
-        seen = [_Seen(draft.id, _labels(draft), answer_length_rank(draft), _gap(draft)) for draft in drafts()]
+        self._published: dict[int, Case] = {}
+        seen = [self._see(draft) for draft in drafts()]
         ranks = {one.case: one.rank for one in seen}
-        contenders = [BalanceCase(one.case, (one.rank,), one.gap) for one in seen]
+        contenders = [BalanceCase(one.case, (one.rank,), one.gap, bool(one.split)) for one in seen]
         self._dropped = cases_over_cap(contenders, ranks, self.settings.max_rank_share)
         kept = [one for one in seen if one.case not in self._dropped]
         members = _gather(_find_groups(drafts), kept)
+        self._group = {one.case: name for name, ones in members.items() if len(ones) > 1 for one in ones}
+        parts, self._between = _by_published_split(members.values())
+        splits = self._place(parts, shares)
+        self._splits = {one.case: splits[name] for name, ones in parts.items() for one in ones}
+        self._letters = {case: one.reference.answer for case, one in self._published.items()}
+        dealt = count_letters(self._published.values())
+        for split in dict.fromkeys([*shares, *splits.values()]):
+            own = [case for case, found in self._splits.items() if found == split and case not in self._published]
+            self._letters |= assign_letters(own, self.context.seed, dealt)
+        self._ranks = Counter(one.rank for ones in parts.values() for one in ones)
+
+    def _see(self, draft: Draft) -> "_Seen":
+        refuse_other_options(draft)
+        known, published = self.context.release.case_of(draft), self.context.release.options_of(draft)
+        if published is not None:
+            self._published[draft.id] = published
+        split = "" if known is None else known.split
+        return _Seen(draft.id, _labels(draft), answer_length_rank(draft), _gap(draft), split)
+
+    def _place(self, parts: "dict[int, list[_Seen]]", shares: dict[str, float]) -> dict[int, str]:
+        """The split of every group, by its lowest number: the published one, or one that lacks such cases."""
         labelled = [
             LabelledGroup(name, len(ones), Counter(label for one in ones for label in one.labels))
-            for name, ones in members.items()
+            for name, ones in parts.items()
         ]
-        splits = stratify(labelled, shares, self.context.seed)
-        self._splits = {one.case: splits[name] for name, ones in members.items() for one in ones}
-        self._group = {one.case: name for name, ones in members.items() if len(ones) > 1 for one in ones}
-        self._letters: dict[int, str] = {}
-        dealt: Counter[str] = Counter()
-        for split in shares:
-            own = [case for case, found in self._splits.items() if found == split]
-            self._letters |= assign_letters(own, self.context.seed, dealt)
-        self._ranks = Counter(one.rank for one in kept)
+        fixed = {name: split for name, ones in parts.items() if (split := max(one.split for one in ones))}
+        # A split that is published and that the plan does not make keeps its cases and gets no other.
+        return stratify(labelled, dict.fromkeys(fixed.values(), 0.0) | shares, self.context.seed, fixed)
 
     def _shares(self) -> dict[str, float]:
         rest = 1 - self.settings.test_share - self.settings.validation_share
@@ -258,12 +298,11 @@ class SplitStage(Stage[SplitSettings]):
         if draft.id in self._dropped:
             detail = f"too many right options rank {answer_length_rank(draft) + 1} by length too often"
             return drop_case("length-rank", by=f"rule max_rank_share {self.settings.max_rank_share:g}", detail=detail)
-        question, reference = draft.case.question, draft.case.reference
-        others = [text for letter, text in question.options.items() if letter != reference.answer]
-        letter = self._letters[draft.id]
-        options = place_options(draft.id, reference.answer_text, others, letter, self.context.seed)
         group = self._group.get(draft.id)
-        made = draft.with_question(options=options).with_reference(answer=letter)
+        if draft.id in self._between:
+            return drop_case("between-splits", by="rule split", detail=f"like case {group}: published in two splits")
+        letter, published = self._letters[draft.id], self._published.get(draft.id)
+        made = with_letter(draft, letter, published, self.context.seed)
         made = made.with_notes(split=self._splits[draft.id], group="" if group is None else f"like case {group}")
         return pass_case(made, reason=self._splits[draft.id], by="rule split", detail=made.notes.group)
 
@@ -283,12 +322,13 @@ class SplitStage(Stage[SplitSettings]):
 
 
 class _Seen(NamedTuple):
-    """The data of a case that the split depends on."""
+    """The data of a case that the split depends on; `split` is the published one."""
 
     case: int
     labels: list[str]
     rank: int
     gap: int
+    split: str
 
 
 def _find_groups(drafts: Drafts) -> DuplicateGroups:
@@ -312,6 +352,21 @@ def _gather(groups: DuplicateGroups, kept: list[_Seen]) -> dict[int, list[_Seen]
     for one in kept:
         gathered.setdefault(groups.find(one.case), []).append(one)
     return {min(one.case for one in ones): ones for ones in gathered.values()}
+
+
+def _by_published_split(groups: Iterable[list[_Seen]]) -> tuple[dict[int, list[_Seen]], set[int]]:
+    """The groups, each by its lowest number, and the new cases that belong to no split.
+
+    A group that is published in two splits stays as it is published; a new case would repeat one of them in the other.
+    """
+    parts: dict[int, list[_Seen]] = {}
+    between: set[int] = set()
+    for group in groups:
+        splits = sorted({one.split for one in group if one.split})
+        between |= {one.case for one in group if not one.split and len(splits) > 1}
+        for part in [[one for one in group if one.split == split] for split in splits] if len(splits) > 1 else [group]:
+            parts[min(one.case for one in part)] = part
+    return parts, between
 
 
 def _labels(draft: Draft) -> list[str]:

@@ -22,7 +22,7 @@ from medthink.curate.decision import CALL_FAILED, StageResult, drop_case, hold_c
 from medthink.curate.draft import Draft
 from medthink.curate.rulings import CaseRulings
 from medthink.curate.stage import AtLeastOne, CallSettings, Drafts, Stage
-from medthink.curate.stages.balance import assign_letters, place_options, refuse_other_options
+from medthink.curate.stages.balance import assign_letters, count_letters, refuse_other_options, with_letter
 from medthink.runs.calls.asking import SharedCalls
 from medthink.runs.calls.budget import Budget
 from medthink.runs.calls.opening import SweepShared
@@ -156,18 +156,24 @@ class TextOnlyStage(Stage[TextOnlySettings]):
 
     name = "textonly"
     settings_type = TextOnlySettings
+    follows_release = True
 
     def survey(self, drafts: Drafts) -> None:
         """Run every probe, and decide which cases stay and with which letter."""
         keys: dict[int, str] = {}
+        release, known, self._published = self.context.release, set[int](), dict[int, Case]()
         for draft in drafts():
             refuse_other_options(draft)
             keys[draft.id] = draft.case.reference.answer
+            known |= set() if release.case_of(draft) is None else {draft.id}
+            if (published := release.options_of(draft)) is not None:
+                self._published[draft.id] = published
         self._probes = [*self._guess(drafts), *self._ask_models(keys)]
         self._needed = self.settings.min_solved or len(self._voting)
-        self._found = {case: self._judge(case) for case in keys}
+        self._found = {case: "unsolved" if case in known else self._judge(case) for case in keys}
         kept = [case for case, found in self._found.items() if found == "unsolved"]
-        self._letters = assign_letters(kept, self.context.seed)
+        new = [case for case in kept if case not in self._published]
+        self._letters = assign_letters(new, self.context.seed, count_letters(self._published.values()))
         self._count = len(keys)
 
     @property
@@ -200,7 +206,7 @@ class TextOnlyStage(Stage[TextOnlySettings]):
                 yield probe
 
     async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:  # noqa: ARG002
-        """Drop the case if enough probes solved it."""
+        """Drop the case if enough probes solved it; a published one stays as it is."""
         by = f"rule solved by {self._needed} of {len(self._voting)} probes"
         names = [probe.name for probe in self._voting if draft.id in probe.solved]
         match self._found[draft.id]:
@@ -211,11 +217,8 @@ class TextOnlyStage(Stage[TextOnlySettings]):
                 reason = CALL_FAILED if "failed" in silent.values() else "probe-without-answer"
                 detail = "; ".join(f"{name}: {state}" for name, state in silent.items())
                 rulings.settle(hold_case(reason, by=by, detail=detail))
-        question, reference = draft.case.question, draft.case.reference
-        others = [text for letter, text in question.options.items() if letter != reference.answer]
-        letter = self._letters.get(draft.id, reference.answer)
-        options = place_options(draft.id, reference.answer_text, others, letter, self.context.seed)
-        made = draft.with_question(options=options).with_reference(answer=letter)
+        letter = self._letters.get(draft.id, draft.case.reference.answer)
+        made = with_letter(draft, letter, self._published.get(draft.id), self.context.seed)
         return pass_case(made, by=by, detail="; ".join(names))
 
     def not_covered(self) -> tuple[str, ...]:

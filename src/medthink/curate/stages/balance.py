@@ -113,7 +113,7 @@ def within_cap(counts: Sequence[int], cap: float) -> int:
 
 
 def cases_over_cap(contenders: Sequence[BalanceCase], ranks: dict[int, int], cap: float) -> set[int]:
-    """The cases to leave out so that every rank stays within the cap: new ones whose right option is most conspicuous."""
+    """The cases to leave out so that every rank stays within the cap: new ones whose right option stands out most."""
     by_rank: dict[int, list[BalanceCase]] = {rank: [] for rank in RANKS}
     for one in contenders:
         by_rank[ranks[one.case]].append(one)

@@ -12,6 +12,7 @@ from medthink.accounts.passwords import hash_password, is_password
 from medthink.accounts.roles import GivenRole, Role, includes
 from medthink.core.clock import now_utc
 from medthink.core.errors import Declined, UsageError
+from medthink.core.names import name_key, read_name
 from medthink.store import tables
 from medthink.store.engine import Store, insert_if_missing, record_event
 
@@ -33,29 +34,37 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
         return self.disabled_at is None and includes(self.roles, role)
 
 
-_LONGEST = 200
+_LONGEST_TEAM, _LONGEST_SHOWN = 200, 100
 
 
 def find_team(connection: Connection, name: str) -> int | None:
-    """The number of the team of this name, ignoring case."""
+    """The number of the team of this name, however it is spelled."""
     table = tables.teams
-    same = sa.func.lower(table.c.name) == sa.func.lower(name.strip())
-    return connection.execute(sa.select(table.c.id).where(same).order_by(table.c.id)).scalar()
+    return connection.execute(sa.select(table.c.id).where(table.c.key == name_key(name))).scalar()
 
 
-def ensure_team(connection: Connection, name: str) -> int:
-    """The number of the team of this name, added if missing."""
-    name = " ".join(name.split())
-    if not name or len(name) > _LONGEST:
-        raise UsageError("the team's name is missing or too long", remedy=f"use 1 to {_LONGEST} characters")
+def ensure_team(connection: Connection, name: str, *, is_new: bool = False) -> int:
+    """The number of the team of this name, added if missing; with `is_new`, UsageError if it exists."""
+    name = read_name(name, what="team's name", longest=_LONGEST_TEAM)
+    row = {"name": name, "key": name_key(name), "added_at": now_utc()}
+    # If two add the same team at once, one of them writes it and the other waits for that.
+    added = None if not is_new and find_team(connection, name) else _insert_team(connection, row)
+    if added is not None:
+        return added
+    if is_new:
+        raise UsageError(
+            f"there is already a team {name}", remedy="ask one of its members or a maintainer to invite you"
+        )
     found = find_team(connection, name)
-    if found is not None:
-        return found
-    # If two add the same team at once, one of them writes and both find it.
-    connection.execute(insert_if_missing(connection, tables.teams, {"name": name, "added_at": now_utc()}))
-    entered = find_team(connection, name)
-    assert entered is not None
-    return entered
+    assert found is not None
+    return found
+
+
+def _insert_team(connection: Connection, row: dict[str, Any]) -> int | None:
+    """The number of the added team; None if it exists."""
+    insert = insert_if_missing(connection, tables.teams, row).returning(tables.teams.c.id)
+    added: int | None = connection.execute(insert).scalar()
+    return added
 
 
 def lock_team(connection: Connection, team_id: int) -> None:
@@ -64,7 +73,6 @@ def lock_team(connection: Connection, team_id: int) -> None:
 
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._@+-]{1,99}")
-_LONGEST_SHOWN = 100
 
 
 class NewAccount(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,16 +96,15 @@ def insert_account(
     connection: Connection, new: NewAccount, password: str | None, *, actor: str, is_team_new: bool = False
 ) -> Account:
     """Create an account within a transaction; `password` is the hash."""
-    name, shown = normalise_sign_in_name(new.name), normalise_display_name(new.shown_name or new.name)
+    name, shown = (
+        normalise_sign_in_name(new.name),
+        read_name(new.shown_name or new.name, what="display name", longest=_LONGEST_SHOWN),
+    )
     team = new.team.strip()
-    if team and is_team_new and find_team(connection, team) is not None:
-        raise UsageError(
-            f"there is already a team {team}", remedy="ask one of its members or a maintainer to invite you"
-        )
     values: dict[str, Any] = {
         "name": name,
         "shown_name": shown,
-        "team_id": ensure_team(connection, team) if team else None,
+        "team_id": ensure_team(connection, team, is_new=is_team_new) if team else None,
         "roles": list(new.roles),
         "password": password,
         "added_at": now_utc(),
@@ -187,14 +194,6 @@ def normalise_sign_in_name(given: str) -> str:
             remedy="use 2 to 100 characters of a-z, 0-9 and . _ @ + -, starting with a letter or digit",
         )
     return name
-
-
-def normalise_display_name(given: str) -> str:
-    """The display name, or UsageError."""
-    shown = " ".join(given.split())
-    if not shown or len(shown) > _LONGEST_SHOWN or not shown.isprintable():
-        raise UsageError("the display name is not valid", remedy=f"use 1 to {_LONGEST_SHOWN} characters on one line")
-    return shown
 
 
 ACCOUNT_ROWS = sa.select(tables.accounts, tables.teams.c.name.label("team")).join(

@@ -26,6 +26,13 @@ SCOPE_MEANINGS: dict[TokenScope, str] = {
     "maintain": "all rights of a maintainer",
 }
 
+# The roles that a program may act in with a token of each scope, if the person has them.
+SCOPE_ROLES: dict[TokenScope, frozenset[Role]] = {
+    "read": frozenset({"visitor", "member", "submitter"}),
+    "submit": frozenset({"visitor", "member", "submitter"}),
+    "maintain": frozenset({"visitor", "member", "submitter", "maintainer"}),
+}
+
 
 def includes(held: Iterable[GivenRole], wanted: Role) -> bool:
     """Whether these roles include the required one; any account is a member."""

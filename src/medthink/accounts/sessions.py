@@ -115,10 +115,11 @@ def make_token(store: Store, account: Account, label: str, scopes: Sequence[Toke
         "expires_at": utc_in(days * 86400),
     }
     with store.write() as connection:
-        live = sa.and_(_belongs(account), tables.api_tokens.c.revoked_at.is_(None))
+        table = tables.api_tokens
+        live = sa.and_(_belongs(account), table.c.revoked_at.is_(None), table.c.expires_at > now_utc())
         if connection.execute(sa.select(sa.func.count()).where(live)).scalar_one() >= _MOST_TOKENS:
             raise UsageError(f"you have {_MOST_TOKENS} tokens", remedy="revoke those you no longer use")
-        connection.execute(tables.api_tokens.insert().values(row))
+        connection.execute(table.insert().values(row))
         record_event(connection, None, account.name, "token made", {"hint": row["hint"], "scopes": list(scopes)})
     return secret
 
@@ -158,6 +159,14 @@ def revoke_token(store: Store, account: Account, number: int) -> bool:
         if changed:
             record_event(connection, None, account.name, "token revoked", {"token": number})
     return changed > 0
+
+
+def remove_token(store: Store, account: Account, number: int) -> bool:
+    """Remove one of this account's tokens that is no longer valid from its list; returns whether there was one."""
+    table = tables.api_tokens
+    is_over = sa.or_(table.c.revoked_at.is_not(None), table.c.expires_at <= now_utc())
+    with store.write() as connection:
+        return connection.execute(table.delete().where(table.c.id == number, _belongs(account), is_over)).rowcount > 0
 
 
 def _belongs(account: Account) -> sa.ColumnElement[bool]:

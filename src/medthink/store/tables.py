@@ -115,11 +115,13 @@ benchmarks = Table(
     Column("added_at", String(20), nullable=False),
 )
 
+# `key` is what all spellings of a team's name have in common (`core.names.name_key`).
 teams = Table(
     "teams",
     metadata,
     Column("id", Integer, primary_key=True),
     Column("name", String(200), nullable=False, unique=True),
+    Column("key", String(400), nullable=False, unique=True),
     Column("added_at", String(20), nullable=False),
 )
 

@@ -41,6 +41,7 @@ from medthink.accounts.sessions import (
     limit_sign_in,
     list_tokens,
     make_token,
+    remove_token,
     revoke_token,
 )
 from medthink.core.errors import Declined, UsageError
@@ -135,6 +136,40 @@ def test_a_name_and_a_team_are_taken_once(store):
     assert add_account(store, new, actor="test").team == "North"
 
 
+SPELLINGS = ["north  star lab", "NORTH STAR LAB", "North\u00a0Star\tLab", "\uff2eorth Star Lab", " North Star Lab "]
+
+
+@pytest.mark.parametrize("spelled", SPELLINGS)
+def test_no_spelling_of_a_team_s_name_joins_it_at_sign_up(store, spelled):
+    add(store, "ann", "submitter", team="North Star Lab")
+    new = NewAccount(name="eve", roles=("submitter",), team=spelled, password=PASSWORD)
+    with pytest.raises(UsageError, match="there is already a team"):
+        add_account(store, new, actor="test", is_team_new=True)
+    secret = invite(store, ("submitter",), actor="ann", team=spelled)
+    assert accept_invitation(store, secret, new).team == "North Star Lab"
+
+
+@pytest.mark.parametrize("name", ["No\u200brth", "No\x00rth", "\u202eNorth", "North\nStar\x07", "N" * 201])
+def test_a_team_s_name_is_visible(store, name):
+    with pytest.raises(UsageError, match="team's name"):
+        add(store, "ann", "submitter", team=name)
+
+
+def test_a_new_team_belongs_to_one_of_two_who_sign_up_at_once(store):
+    start = threading.Barrier(4)
+
+    def sign_up(number):
+        new = NewAccount(name=f"p{number}", roles=("submitter",), team="South", password=PASSWORD)
+        start.wait()
+        try:
+            return add_account(store, new, actor="test", is_team_new=True).name
+        except UsageError:
+            return None
+
+    with ThreadPoolExecutor(4) as pool:
+        assert sum(name is not None for name in pool.map(sign_up, range(4))) == 1
+
+
 def test_of_many_who_take_a_name_at_once_one_has_it(store):
     start = threading.Barrier(6)
 
@@ -220,6 +255,19 @@ def test_a_token_is_shown_once_and_worthless_when_revoked_or_over(store):
     for scopes, days in (([], 1), (["read"], 0), (["read"], 999)):
         with pytest.raises(UsageError):
             make_token(store, ann, "x", scopes, days=days)
+
+
+def test_tokens_that_are_over_leave_room_for_others_and_can_be_removed(store):
+    ann, bob = add(store, "ann", "submitter", password=None), add(store, "bob", "submitter", password=None)
+    for _ in range(50):
+        make_token(store, ann, "old", ["read"], days=1)
+    with pytest.raises(UsageError, match="50 tokens"):
+        make_token(store, ann, "new", ["read"], days=1)
+    expire(store, tables.api_tokens, expires_at=LONG_AGO)
+    make_token(store, ann, "new", ["read"], days=1)
+    new, *old = list_tokens(store, ann)
+    assert not remove_token(store, ann, new.id) and not remove_token(store, bob, old[0].id)
+    assert remove_token(store, ann, old[0].id) and len(list_tokens(store, ann)) == 50
 
 
 def test_an_invitation_makes_one_account_with_its_roles_and_team(store):

@@ -198,3 +198,17 @@ def test_another_teams_submission_is_not_there(scene):
             assert _ask(scene, one, account=scene.accounts["owner"]).status_code == 200, one
             assert _ask(scene, one, account=scene.accounts["maintainer"]).status_code == 200, one
     assert find_submission(scene.board.store, scene.token).status == "scored"
+
+
+def test_a_maintainer_s_program_sees_other_teams_work_with_the_scope_maintain_alone(scene):
+    about_it = [one for one in scene.endpoints if "{token" in one.path and one.scope is not None]
+    assert {one.scope for one in about_it} == {"read", "submit", "maintain"}
+    account = scene.accounts["maintainer"]
+    bearer = make_token(scene.board.store, account, "x", ["read", "submit"], days=1)
+    for one in about_it:
+        assert _ask(scene, one, bearer=bearer, is_real=True).status_code in (403, 404), one
+    bearer = make_token(scene.board.store, account, "x", ["read", "maintain"], days=1)
+    for one in about_it:
+        if one.method == "GET":
+            assert _ask(scene, one, bearer=bearer).status_code == 200, one
+    assert find_submission(scene.board.store, scene.token).status == "scored"

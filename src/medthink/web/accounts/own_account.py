@@ -10,7 +10,7 @@ from litestar.response import Redirect, Response
 
 from medthink.accounts.account import Account, check_password, set_password
 from medthink.accounts.roles import SCOPES
-from medthink.accounts.sessions import end_sessions, list_tokens, make_token, revoke_token
+from medthink.accounts.sessions import end_sessions, list_tokens, make_token, remove_token, revoke_token
 from medthink.core.errors import Declined, MedThinkError
 from medthink.web.accounts.sign_in import (
     AccountPage,
@@ -88,6 +88,14 @@ def end_token(number: RowNumber, request: Asked, app: GivenApp) -> Redirect:
     return Redirect("/account", status_code=303)
 
 
+@post("/account/tokens/{number:int}/remove", guards=[needs("member")], sync_to_thread=True)
+def drop_token(number: RowNumber, request: Asked, app: GivenApp) -> Redirect:
+    """Remove a token that is no longer valid from the list."""
+    if not remove_token(app.store, account_of(request), number):
+        raise NotFoundException(detail="You have no such token, or it is still valid.")
+    return Redirect("/account", status_code=303)
+
+
 @post("/account/sign-out-everywhere", guards=[needs("member")], sync_to_thread=True)
 def sign_out_everywhere(request: Asked, app: GivenApp) -> Redirect:
     """End every session."""
@@ -114,4 +122,4 @@ def _number(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < 6 else 0
 
 
-account_feature = Feature(routes=[show_account, change_password, add_token, end_token, sign_out_everywhere])
+account_feature = Feature(routes=[show_account, change_password, add_token, end_token, drop_token, sign_out_everywhere])

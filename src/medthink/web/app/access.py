@@ -30,7 +30,7 @@ from litestar.params import PathParameter
 from litestar.types import ASGIApp, Receive, Scope, Send
 
 from medthink.accounts.account import Account
-from medthink.accounts.roles import Role, TokenScope
+from medthink.accounts.roles import SCOPE_ROLES, Role, TokenScope
 from medthink.accounts.sessions import find_session, find_token
 from medthink.store.engine import Store
 
@@ -58,7 +58,9 @@ class WebCaller(msgspec.Struct, frozen=True, kw_only=True):
         return self.account.team if self.account else None
 
     def may(self, role: Role) -> bool:
-        """Whether this caller has the rights of a role."""
+        """Whether this caller has the rights of a role; a program has at most those of its token's scopes."""
+        if self.scopes is not None and not any(role in SCOPE_ROLES[scope] for scope in self.scopes):
+            return role == "visitor"
         return role == "visitor" or (self.account is not None and self.account.may(role))
 
 

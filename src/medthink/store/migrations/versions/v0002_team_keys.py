@@ -1,0 +1,26 @@
+"""One key for every spelling of a team's name."""
+
+import sqlalchemy as sa
+from alembic import op
+
+from medthink.core.names import name_key
+
+revision = "0002"
+down_revision = "0001"
+
+
+def upgrade() -> None:
+    """Add the key of each team; where two teams had one name, the later ones get a key with their number."""
+    with op.batch_alter_table("teams") as table:
+        table.add_column(sa.Column("key", sa.String(400)))
+    teams = sa.table("teams", sa.column("id"), sa.column("name"), sa.column("key"))
+    connection = op.get_bind()
+    taken: set[str] = set()
+    for number, name in connection.execute(sa.select(teams.c.id, teams.c.name).order_by(teams.c.id)).all():
+        key = name_key(name)
+        key = f"{key} #{number}" if key in taken else key
+        taken.add(key)
+        connection.execute(teams.update().where(teams.c.id == number).values(key=key))
+    with op.batch_alter_table("teams") as table:
+        table.alter_column("key", existing_type=sa.String(400), nullable=False)
+        table.create_unique_constraint("uq_teams_key", ["key"])

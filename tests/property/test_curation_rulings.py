@@ -1,7 +1,10 @@
 """Questions ruled on in any order, with builds and edits in between, end in the benchmark of one fresh build."""
 
+import csv
+import io
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -11,10 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
+from medthink.core.tables import csv_text
 from medthink.curate.build import build
 from medthink.curate.plan import read_plan
-from medthink.curate.review import answer_row, read_rows
-from medthink.curate.rulings import JOURNAL, Answer, ReviewRow
+from medthink.curate.review import SHEET, answer_row, read_rows
+from medthink.curate.rulings import UNDECIDED, Answer, ReviewRow, append_to_journal, read_journal
 
 PLAN = """work = "work"
 seed = 3
@@ -43,6 +47,7 @@ LISTS = ("Lipoma; A a; B b; C c; D d; E e", "A a; B b; C c; D d; E e", "Lipoma, 
 # What a person may write, useful or not, by the reason of the question.
 VALUES = {"no-licence": ("CC0", ""), "modality-unknown": ("CT", "1=MRI", "scan"), "gold-proposed": ("", "A a", "Aa")}
 Move = tuple[str, int, int]
+MOVES = ("rule", "rule", "rule", "sheet", "sheet", "late sheet", "build", "edit", "picture", "lose")
 
 
 def rows() -> list[dict[str, Any]]:
@@ -65,9 +70,37 @@ def prepare(folder: Path, raw: list[dict[str, Any]]) -> Path:
     (folder / "plan.toml").write_text(PLAN, encoding="utf-8")
     (folder / "raw.jsonl").write_text("".join(json.dumps(row) + "\n" for row in raw), encoding="utf-8")
     for number in range(1, 9):
-        noise = np.random.default_rng(number).integers(0, 255, (24, 24), dtype=np.uint8)
-        Image.fromarray(noise).save(folder / f"{number}.png")
+        draw(folder, number, number)
     return folder / "plan.toml"
+
+
+def draw(folder: Path, number: int, seed: int) -> None:
+    noise = np.random.default_rng(seed).integers(0, 255, (24, 24), dtype=np.uint8)
+    Image.fromarray(noise).save(folder / f"{number}.png")
+
+
+EDITS: tuple[Callable[[dict[str, Any]], Any], ...] = (
+    lambda row: row.update(clinical_history=row["clinical_history"] + " Later edited."),
+    lambda row: row.update(clinical_history="Pain for a week."),
+    lambda row: row.update(licence="" if row["licence"] else "CC BY 4.0"),
+    lambda row: row.update(differential_diagnosis=[*row["differential_diagnosis"], "F f"]),
+    lambda row: row.update(image1_caption="A nodule."),
+)
+
+
+def fill_in(work: Path, place: int, choice: int, before: bytes | None) -> None:
+    """Answer in the sheet, as a spreadsheet does that may have been opened long before."""
+    sheet = work / SHEET
+    if before is not None:
+        sheet.write_bytes(before)
+    rows = list(csv.DictReader(io.StringIO(sheet.read_text(encoding="utf-8-sig"))))
+    if rows:
+        row = rows[place % len(rows)]
+        given = (
+            Answer(ruling=("in", "out", "", "yes")[choice % 4]) if row["asked"] == UNDECIDED else Answer(is_right="no")
+        )
+        row |= {"ruling": given.ruling, "is_right": given.is_right}
+        sheet.write_text(csv_text(list(row), rows), encoding="utf-8-sig")
 
 
 def decide(row: ReviewRow, choice: int) -> Answer:
@@ -77,16 +110,26 @@ def decide(row: ReviewRow, choice: int) -> Answer:
     return Answer(ruling="out" if choice % 4 == 3 else "in", value=values[choice % len(values)])
 
 
-def carry_out(folder: Path, raw: list[dict[str, Any]], move: Move) -> None:
+def carry_out(folder: Path, raw: list[dict[str, Any]], pictures: dict[int, int], early: bytes, move: Move) -> None:
     kind, which, choice = move
-    if kind == "build":
-        build(read_plan(folder / "plan.toml"))
-    elif kind == "edit":
-        raw[which % len(raw)]["clinical_history"] += " Later edited."
-        prepare(folder, raw)
-    elif asked := read_rows(folder / "work"):
-        row = asked[which % len(asked)]
-        answer_row(folder / "work", row.question, decide(row, choice), who="cora")
+    work = folder / "work"
+    match kind:
+        case "build":
+            build(read_plan(folder / "plan.toml"))
+        case "edit":
+            EDITS[choice % len(EDITS)](raw[which % len(raw)])
+            (folder / "raw.jsonl").write_text("".join(json.dumps(row) + "\n" for row in raw), encoding="utf-8")
+        case "picture":
+            pictures[which % 8 + 1] = 100 + choice
+            draw(folder, which % 8 + 1, 100 + choice)
+        case "lose":
+            shutil.rmtree(work / ("benchmark" if choice % 2 else "cases/images"), ignore_errors=True)
+        case "sheet" | "late sheet":
+            fill_in(work, which, choice, early if kind == "late sheet" else None)
+        case "rule":
+            if asked := read_rows(work):
+                row = asked[which % len(asked)]
+                answer_row(work, row.question, decide(row, choice), who="cora")
 
 
 def settle_all(folder: Path) -> None:
@@ -109,22 +152,31 @@ def content(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-moves = st.tuples(st.sampled_from(("rule", "rule", "rule", "build", "edit")), st.integers(0, 40), st.integers(0, 11))
+def give_at_once(answered: Path, fresh: Path) -> None:
+    """The last answer to every question, in another order than they were given in."""
+    last = {entry.row.question: entry for entry in read_journal(answered)}
+    fresh.mkdir()
+    append_to_journal(fresh, [last[question] for question in sorted(last)])
 
 
-@settings(max_examples=8)
+moves = st.tuples(st.sampled_from(MOVES), st.integers(0, 40), st.integers(0, 11))
+
+
+@settings(max_examples=6)
 @given(st.lists(moves, max_size=14))
 def test_rulings_in_any_order_end_like_one_fresh_build(given_moves: list[Move]) -> None:
     with TemporaryDirectory() as one, TemporaryDirectory() as other:
-        first, fresh, raw = Path(one), Path(other), rows()
+        first, fresh, raw, pictures = Path(one), Path(other), rows(), dict[int, int]()
         prepare(first, raw)
         build(read_plan(first / "plan.toml"))
+        early = (first / "work" / SHEET).read_bytes()
         for move in given_moves:
-            carry_out(first, raw, move)
+            carry_out(first, raw, pictures, early, move)
         settle_all(first)
         prepare(fresh, raw)
-        (fresh / "work").mkdir()
-        shutil.copy(first / "work" / JOURNAL, fresh / "work" / JOURNAL)
+        for number, seed in pictures.items():
+            draw(fresh, number, seed)
+        give_at_once(first / "work", fresh / "work")
         end = build(read_plan(fresh / "plan.toml"))
         assert end.waiting == 0
         assert content(first / "work/benchmark") == content(fresh / "work/benchmark")

@@ -68,7 +68,7 @@ class TextMention(NamedTuple):
 
 
 _ENTITY = re.compile(r"&(?:amp;)*(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
-_PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
+_PERCENT = re.compile(r"(?:%(?:25)*[0-9A-Fa-f]{2})+")
 _REVERSED = re.compile("\u202e([^\u202c\u202e\n]*)\u202c?")
 _ENCODED = re.compile(f"{_REVERSED.pattern}|{_ENTITY.pattern}|{_PERCENT.pattern}|[^\x00-\x7f]", re.DOTALL)
 
@@ -108,17 +108,20 @@ def _shown(sign: str) -> str:
     """What a person sees in its place."""
     if turned := _REVERSED.fullmatch(sign):
         return DecodedText.of(turned[1]).text[::-1]
-    if sign.startswith("&"):
-        before = ""
-        while before != sign:
-            before, sign = sign, html.unescape(sign)
-    elif sign.startswith("%"):
-        try:
-            sign = unquote(sign, errors="strict")
-        except UnicodeDecodeError:
-            return sign
+    decode = html.unescape if sign.startswith("&") else _unquoted if sign.startswith("%") else str
+    before = ""
+    # What was encoded twice is read as well.
+    while before != sign:
+        before, sign = sign, decode(sign)
     plain = unicodedata.normalize("NFKC", sign)
     return "".join(one for one in plain if unicodedata.category(one) not in ("Cf", "Mn") and one != _TATWEEL)
+
+
+def _unquoted(sign: str) -> str:
+    try:
+        return unquote(sign, errors="strict")
+    except UnicodeDecodeError:
+        return sign
 
 
 # A line that only stretches an Arabic word.

@@ -201,6 +201,7 @@ def test_a_name_is_found_in_what_was_read_in_a_picture(name, texts, found):
         ("A case of Sj&ouml;gren syndrome.", "Sjögren syndrome"),
         ("A case of Sj&amp;ouml;gren syndrome.", "Sjögren syndrome"),
         ("See https://example.org/Ewing%20sarcoma?x=1 for more.", "Ewing sarcoma"),
+        ("See https://example.org/?q=Ewing%2520sarcoma for more.", "Ewing sarcoma"),
         ("A case of \u202eamocras gniwE\u202c here.", "Ewing sarcoma"),
         ("A case of Ew\u200bing \u200fsar\u00adcoma here.", "Ewing sarcoma"),
         ("A case of \uff25\uff57\uff49\uff4e\uff47 sarcoma here.", "Ewing sarcoma"),

@@ -77,6 +77,7 @@ def test_history_and_findings_are_read_together():
         ("MRI showed a cyst. 12 to 18 months later, MRI showed growth.", "12 to 18 months"),
         ("MRI showed a cyst. Two or three weeks later, MRI showed growth.", "Two or three weeks"),
         ("MRI showed a cyst. One and a half years later, MRI showed growth.", "One and a half years"),
+        ("MRI showed a cyst. A year and a half later, MRI showed growth.", "A year and a half"),
         ("MRI showed a cyst. 2 yrs later, MRI showed growth.", "2 yrs"),
         ("MRI showed a cyst. 6 wks later, MRI showed growth.", "6 wks"),
         ("CT showed a bleed. 48h later, CT showed growth.", "48h"),

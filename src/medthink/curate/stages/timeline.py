@@ -39,7 +39,7 @@ _UNIT = _any(r"hours? hrs? days? weeks? wks? months? mos? mths? years? yrs? deca
 # The whole number with its unit, so that "1.5 years" is never five years, nor "12–18 months" eighteen.
 _SPANS = re.compile(
     rf"(?<![\w/–—-])(?<!\d[.,])(?:{_NUMBER}(?:\s+(?i:and\s+a\s+half)|\s*(?:[-–—]|\b(?i:to|or)\b)\s*{_NUMBER})?"
-    rf"[\s-]*(?i:full\s+)?{_UNIT}|\d+(?:[.,]\d+)?\s?h)(?!\w)(?![\s-]+old\b)"
+    rf"[\s-]*(?i:full\s+)?{_UNIT}(?:\s+(?i:and\s+a\s+half))?|\d+(?:[.,]\d+)?\s?h)(?!\w)(?![\s-]+old\b)"
 )
 # A span in a tokenised text: one word that no text has.
 _MARK = "ˣ"

@@ -99,6 +99,7 @@ def refuse_settings(name: str, request: Request) -> None:
         ("--temperature", request.temperature),
         ("--effort", request.effort),
         ("--max-tokens", request.max_tokens),
+        ("--image-detail", request.image_detail),
         ("--model-seed", None if name == "random" else request.seed),
     ):
         if value is not None:

@@ -32,6 +32,7 @@ COMMANDS = {
     "status": Command("run.status:status", "Show how far a run or a sweep is", _RUN),
     "show": Command("run.show:show", "List a run's cases, or show one: prompts, replies, result", _RUN),
     "view": Command("serve:view", "Show runs and their cases in the browser, live and read-only", _RUN),
+    "models": Command("models:models", "List the models known here, and refresh their prices", _RUN),
     "merge": Command("run.shards:merge", "Merge the shards of one run", _RUN),
     "salvage": Command("run.shards:salvage_run", "Rebuild a damaged ledger from what can be read of it", _RUN),
     "import": Command("run.exchange:import_replies", "Import replies to a run's requests from another program", _RUN),

@@ -19,13 +19,22 @@ from medthink.core.errors import MedThinkError, UsageError, suggest
 class LazyGroup(click.Group):
     """A group over a table of `name → module:command`, modules below `medthink.cli`; imported when called.
 
-    With a `default`, arguments that do not begin with a subcommand's name are for that subcommand.
+    With a `default`, arguments that do not begin with a subcommand's name are for that subcommand; with `is_bare`, no
+    arguments too.
     """
 
-    def __init__(self, *args: object, modules: dict[str, str], default: str | None = None, **kwargs: object) -> None:
+    def __init__(
+        self,
+        *args: object,
+        modules: dict[str, str],
+        default: str | None = None,
+        is_bare: bool = False,
+        **kwargs: object,
+    ) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._modules = modules
         self._default = default
+        self._is_bare = is_bare
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """The names, in the table's order."""
@@ -33,7 +42,8 @@ class LazyGroup(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the default subcommand's name before arguments that begin with no subcommand."""
-        if self._default and args and args[0] not in (*self._modules, *ctx.help_option_names):
+        is_for_default = args[0] not in (*self._modules, *ctx.help_option_names) if args else self._is_bare
+        if self._default and is_for_default:
             args = [self._default, *args]
         return super().parse_args(ctx, args)
 

@@ -8,7 +8,7 @@ import importlib
 import os
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -16,15 +16,19 @@ import msgspec
 from medthink.core.errors import UsageError, did_you_mean
 from medthink.core.plugins import plugin_names
 from medthink.models.image_limits import MB, ImageLimits
+from medthink.models.request import Effort, ModelError, Request, TextPart
 
 if TYPE_CHECKING:
     from medthink.models.batches import BatchService
     from medthink.models.transport import HttpModel, Target, Transport
+    from medthink.models.wires import Wire
 
 _SHOWN = 8
 # A shorter one may be a word that answers use.
 _LEAST_SECRET = 12
 _MASK = "[key]"
+# More than any budget of thinking tokens.
+_AMPLE_TOKENS = 100_000
 
 
 class ApiKey:
@@ -70,6 +74,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True):
     url_variable: str = ""
     key_variables: tuple[str, ...]
     needs_key: bool = True
+    # The fewest tokens at the beginning of a prompt that it keeps for minutes, and takes less for when they come again.
+    least_cached: int | None = None
     image_limits: ImageLimits = ImageLimits()
 
 
@@ -85,20 +91,20 @@ _GEMINI_IMAGES = ImageLimits(max_images=900, max_image_bytes=7 * MB, max_request
 PROVIDERS: dict[str, Provider] = {
     "openai": Provider(
         wire="openai_responses", batches="openai", url="https://api.openai.com/v1", url_variable="OPENAI_BASE_URL",
-        key_variables=("OPENAI_API_KEY",), image_limits=_OPENAI_IMAGES,
+        key_variables=("OPENAI_API_KEY",), image_limits=_OPENAI_IMAGES, least_cached=1_024,
     ),
     "openai-chat": Provider(
         wire="openai_chat", batches="openai", url="https://api.openai.com/v1", url_variable="OPENAI_BASE_URL",
-        key_variables=("OPENAI_API_KEY",), image_limits=_OPENAI_IMAGES,
+        key_variables=("OPENAI_API_KEY",), image_limits=_OPENAI_IMAGES, least_cached=1_024,
     ),
     "anthropic": Provider(
         wire="anthropic", batches="anthropic", url="https://api.anthropic.com", url_variable="ANTHROPIC_BASE_URL",
-        key_variables=("ANTHROPIC_API_KEY",), image_limits=_ANTHROPIC_IMAGES,
+        key_variables=("ANTHROPIC_API_KEY",), image_limits=_ANTHROPIC_IMAGES, least_cached=4_096,
     ),
     "google": Provider(
         wire="gemini", batches="gemini", url="https://generativelanguage.googleapis.com",
         url_variable="GOOGLE_GEMINI_BASE_URL",
-        key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"), image_limits=_GEMINI_IMAGES,
+        key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"), image_limits=_GEMINI_IMAGES, least_cached=4_096,
     ),
     "server": Provider(
         wire="server_chat", free_path="/chat/completions", key_variables=("MEDTHINK_SERVER_KEY",), needs_key=False,
@@ -127,6 +133,29 @@ def parse_model_name(spec: str) -> ModelName:
         )
         raise UsageError(f"unknown model {spec!r}", remedy=remedy)
     return ModelName(provider, name)
+
+
+def least_cached(spec: str) -> int | None:
+    """The fewest tokens that the cache of this model's provider keeps; None if there is no cache."""
+    provider = PROVIDERS.get(spec.partition("/")[0])
+    return None if provider is None else provider.least_cached
+
+
+def efforts_of(model: ModelName) -> tuple[Effort, ...]:
+    """The levels of effort that the model's wire sends, least first."""
+    wire = importlib.import_module(f"medthink.models.wires.{PROVIDERS[model.provider].wire}")
+    asked = Request(parts=(TextPart("?"),), max_tokens=_AMPLE_TOKENS)
+    return tuple(
+        level for level in get_args(Effort) if _takes(wire, msgspec.structs.replace(asked, effort=level), model)
+    )
+
+
+def _takes(wire: "Wire", request: Request, model: ModelName) -> bool:
+    try:
+        wire.encode(request, model.name)
+    except ModelError:
+        return False
+    return True
 
 
 def resolve_target(

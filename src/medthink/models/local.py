@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pybase64
 
 from medthink.core.errors import UsageError
+from medthink.models.image_detail import settle_detail
 from medthink.models.request import ImagePart, ModelError, Reply, Request, TextPart, Usage
 from medthink.models.wires.answers import Ending, make_reply
 from medthink.models.wires.usage import TokenCounts
@@ -48,6 +49,7 @@ class LocalModel:
         """Raise ModelError for settings that are not supported here."""
         if request.effort is not None:
             raise ModelError("unsupported", "a local model has no effort setting", remedy="leave out --effort")
+        settle_detail(request.image_detail, "local", "a local model")
         if request.schema is not None:
             raise ModelError("unsupported", "a local model cannot enforce a schema", remedy="add --no-schema")
 

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
+from medthink.core.clock import now_utc
 from medthink.core.errors import DataError, UsageError
 from medthink.core.files import open_for_reading
-from medthink.models.request import ImagePart, Request, TextPart, Usage
+from medthink.models.request import Effort, Usage
 
 _MILLION = 1_000_000
 # What providers ask for cache writes, for minutes and for an hour or more, as multiples of fresh input.
@@ -26,11 +28,18 @@ PRICE_FORM = "IN/OUT in US dollars for a million tokens, such as --price 5/30"
 _ALIASES = {"openai-chat": "openai"}
 
 
+_RATES = ("input", "output", "cached", "write", "write_long", "input_above", "cached_above", "output_above")
+
+
 class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """US dollars for a million tokens; the `_above` prices apply to prompts of more than `above` tokens.
 
     `write` and `write_long` are for what goes into a cache, for minutes and for longer. `batch` is the factor for
-    requests in a batch, `batch_cached` that for their cached tokens, and `tiers` holds those for service tiers.
+    requests in a batch, `batch_cached` that for their cached tokens, and `tiers` holds those for service tiers. `rises`
+    are announced: from each day on, all of it is multiplied.
+
+    `context` (in tokens), `efforts` and `ends` (the day it is switched off) are what else is known of the model, and
+    `date` is that of the list.
     """
 
     input: float
@@ -45,13 +54,27 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     batch: float = 0.5
     batch_cached: float | None = None
     tiers: dict[str, float] = {}
+    rises: dict[str, float] = {}
+    context: int | None = None
+    efforts: tuple[Effort, ...] = ()
+    ends: str = ""
+    date: str = ""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
             value = getattr(self, name)
             for number in value.values() if isinstance(value, dict) else (value,):
-                if number is not None and not 0 <= number < math.inf:
+                if isinstance(number, int | float) and not 0 <= number < math.inf:
                     raise ValueError(f"{name} is {number}: a price is a number from 0 upwards")
+
+    def on(self, day: str) -> "Price":
+        """The price on a day such as `2026-12-01`."""
+        factor = math.prod(factor for start, factor in self.rises.items() if start <= day)
+        if factor == 1.0:
+            return self
+        rates = {name: getattr(self, name) for name in _RATES}
+        risen = {name: rate * factor for name, rate in rates.items() if rate is not None}
+        return replace(self, rises={start: by for start, by in self.rises.items() if start > day}, **risen)
 
     def cost_usd(self, usage: Usage, *, is_batch: bool = False) -> float | None:
         """The cost of one call with this usage; None at a service tier whose price is not known."""
@@ -64,6 +87,13 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         written = usage.written * rates.write + usage.written_long * rates.write_long
         whole = fresh * rates.input + written + usage.output * rates.output
         return (whole * factor + usage.cached * rates.cached * cached_factor) / _MILLION
+
+    def saved_usd(self, usage: Usage) -> float:
+        """What a cache has saved at list price; below 0 if more was written to it than was ever read."""
+        rates = self._rates(0)
+        read = usage.cached * (rates.input - rates.cached)
+        extra = usage.written * (rates.write - rates.input) + usage.written_long * (rates.write_long - rates.input)
+        return (read - extra) / _MILLION
 
     def _tier_factor(self, tier: str) -> float | None:
         """The factor of a service tier; without a price of its own, one that may cost less counts as the standard."""
@@ -123,12 +153,17 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     note: str = ""
 
     def find(self, spec: str) -> Price | None:
-        """The price of `provider/name`, or None; the same model costs the same through Inspect."""
+        """Today's price of `provider/name`, or None; the same model costs the same through Inspect."""
         if spec.startswith("inspect/") and spec not in self.models:
             spec = spec.removeprefix("inspect/")
         provider, _, name = spec.partition("/")
         spec = f"{_ALIASES.get(provider, provider)}/{name}"
-        return self.models.get(spec) or self.models.get(_SNAPSHOT.sub("", spec))
+        found = self.models.get(spec) or self.models.get(_SNAPSHOT.sub("", spec))
+        return None if found is None else found.on(now_utc()[:10])
+
+    def refreshed(self, newer: "Prices") -> "Prices":
+        """This list, with the models of another added or replaced."""
+        return Prices(date=newer.date, models=self.models | newer.models, note=newer.note or self.note)
 
     def cost_usd(self, spec: str, usage: Usage | None) -> float | None:
         """The cost of the usage, or None if the price or the usage is unknown."""
@@ -138,14 +173,23 @@ class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 def load_prices(override: Path | None = None) -> Prices:
     """The package's list, with the models of the user's own list added or replaced, and then those of a file."""
-    found = _parse(resources.files("medthink.models").joinpath("prices.toml").read_bytes(), "prices.toml")
+    found = packaged_prices()
     own = user_prices()
     for file in (own if own.is_file() else None, override):
         if file is not None:
-            with open_for_reading(file) as stream:
-                more = _parse(stream.read(), file)
-            found = Prices(date=more.date, models=found.models | more.models, note=more.note or found.note)
+            found = found.refreshed(read_prices(file))
     return found
+
+
+def packaged_prices() -> Prices:
+    """The list of this release."""
+    return parse_prices(resources.files("medthink.models").joinpath("prices.toml").read_bytes(), "prices.toml")
+
+
+def read_prices(file: Path) -> Prices:
+    """A list of prices, or DataError."""
+    with open_for_reading(file) as stream:
+        return parse_prices(stream.read(), file)
 
 
 def user_prices() -> Path:
@@ -170,75 +214,13 @@ def parse_price(text: str) -> Price:
     return Price(input=float(numbers[1]), output=float(numbers[2]))
 
 
-def _parse(data: bytes, file: object) -> Prices:
+def parse_prices(data: bytes, file: object) -> Prices:
+    """A list of prices from the bytes of a file, or DataError; each price bears the list's date unless its own."""
     try:
-        return msgspec.toml.decode(data, type=Prices)
+        found = msgspec.toml.decode(data, type=Prices)
+        dated = {name: price if price.date else replace(price, date=found.date) for name, price in found.models.items()}
+        return replace(found, models=dated)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DataError(
             f"not a valid price list: {error}", file=file, remedy="see the package's prices.toml for an example"
         ) from None
-
-
-_BYTES_A_TOKEN = 4
-_FRAME_TOKENS = 12
-_UNKNOWN_SIDE = 1024
-
-# (pattern, base, tile): the first that matches counts.
-_TILES = (
-    (r"gpt-4o-mini", 2_833, 5_667),
-    (r"o\d", 75, 150),
-    (r"gpt-5", 70, 140),
-    (r"", 85, 170),
-)
-# (pattern, factor, most patches)
-_PATCHES = (
-    (r"gpt-(4\.1|5)-mini", 1.62, 1_536),
-    (r"gpt-(4\.1|5)-nano", 2.46, 1_536),
-    (r"o4-mini", 1.72, 1_536),
-    (r"gpt-5\.[4-9].*-mini", 1.62, 1_536),
-    (r"gpt-5\.[4-9].*-nano", 2.46, 1_536),
-    (r"gpt-(5\.[4-9]|[6-9])", 1.0, 2_500),
-)
-
-
-def estimate_input_tokens(request: Request, provider: str, model: str) -> int:
-    """The approximate number of input tokens of the request, images included."""
-    texts = [request.system, *(part.text for part in request.parts if isinstance(part, TextPart))]
-    text_tokens = sum(estimate_text_tokens(text) for text in texts)
-    return _FRAME_TOKENS + text_tokens + sum(estimate_image_tokens(i, provider, model) for i in request.images)
-
-
-def estimate_text_tokens(text: str) -> int:
-    """The approximate number of tokens of a text."""
-    return math.ceil(len(text.encode("utf-8", "surrogatepass")) / _BYTES_A_TOKEN)
-
-
-def estimate_image_tokens(image: ImagePart, provider: str, model: str) -> int:
-    """The approximate number of tokens of an image."""
-    width, height = image.width or _UNKNOWN_SIDE, image.height or _UNKNOWN_SIDE
-    if provider in ("openai", "openai-chat"):
-        return _openai(width, height, model)
-    if provider == "anthropic":
-        return min(1_600, math.ceil(width * height / 750))
-    if provider == "google":
-        return _gemini(width, height, model)
-    return math.ceil(width / 28) * math.ceil(height / 28)
-
-
-def _openai(width: int, height: int, model: str) -> int:
-    for pattern, factor, most in _PATCHES:
-        if re.match(pattern, model):
-            patches = min(most, math.ceil(width / 32) * math.ceil(height / 32))
-            return math.ceil(patches * factor)
-    base, tile = next((base, tile) for pattern, base, tile in _TILES if re.match(pattern, model))
-    scale = min(1.0, 2048 / max(width, height))
-    scale = min(scale, 768 / min(width, height))
-    return base + tile * math.ceil(width * scale / 512) * math.ceil(height * scale / 512)
-
-
-def _gemini(width: int, height: int, model: str) -> int:
-    if not re.match(r"gemini-[12]\b", model):
-        return 1_120
-    if max(width, height) <= 384:
-        return 258
-    return 258 * math.ceil(width / 768) * math.ceil(height / 768)

@@ -14,6 +14,8 @@ from medthink.core.digest import digest_bytes, digest_value
 from medthink.core.errors import OutsideError
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+# How finely a provider looks at an image; each has some of these levels.
+ImageDetail = Literal["auto", "low", "medium", "high", "ultra_high", "original"]
 MediaType = Literal["image/jpeg", "image/png", "image/gif", "image/webp"]
 Stop = Literal["end", "truncated", "refused", "filtered"]
 
@@ -70,7 +72,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One question to a model, independent of which model is asked.
 
     With `is_json_checked` unset, a reply that is not JSON is not an error: the caller parses it. `service_tier` says
-    how fast and at what price it is answered, and is no part of what is asked.
+    how fast and at what price it is answered, and `is_repeated` that requests with the same beginning, up to the last
+    image, follow within minutes, so that a cache of it pays: neither is part of what is asked. Without an
+    `image_detail`, images are sent at the finest level that the model is known to have.
     """
 
     parts: tuple[TextPart | ImagePart, ...]
@@ -81,7 +85,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     temperature: float | None = None
     seed: int | None = None
     effort: Effort | None = None
+    image_detail: ImageDetail | None = None
     service_tier: str | None = None
+    is_repeated: bool = False
     sample: int = 0
 
     @property
@@ -91,7 +97,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     def content(self) -> dict[str, Any]:
         """Everything that was asked, as plain data; images are represented by digest, never by bytes."""
-        return {
+        detail = {} if self.image_detail is None else {"image_detail": self.image_detail}
+        return detail | {
             "system": self.system,
             "parts": [_describe(part) for part in self.parts],
             "schema": None if self.schema is None else [self.schema.name, self.schema.definition],

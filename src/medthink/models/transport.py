@@ -21,9 +21,9 @@ from medthink.models.limits import (
     WindowCharge,
     next_wait_s,
 )
-from medthink.models.prices import estimate_input_tokens
 from medthink.models.request import FAILURES, Attempt, AttemptLog, ModelError, Reply, Request
 from medthink.models.server_check import ServerAddress, check_server, is_alive
+from medthink.models.tokens import estimate_input_tokens
 from medthink.models.wires import Encoded, HttpReply, Wire
 
 # Many servers close an idle connection after 5 s; sending into a closing one is a lost attempt.

@@ -71,7 +71,7 @@ def _facts(entry: ReportRun) -> Iterator[tuple[str, str]]:
     yield "Model", manifest.model
     yield "Reported by the provider as", ", ".join(origin.reported_models) or "–"
     yield "Task", manifest.task
-    yield "Condition", manifest.condition.label()
+    yield "Condition", manifest.label()
     yield "Condition's digest", manifest.condition.digest()
     yield "Benchmark's fingerprint", manifest.fingerprint
     yield "of its texts only", manifest.text_fingerprint

@@ -12,10 +12,12 @@ from msgspec.structs import replace
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
-from medthink.models.prices import estimate_text_tokens
+from medthink.models.catalog import PROVIDERS, least_cached
+from medthink.models.image_detail import count_shrunk, tell_detail
 from medthink.models.request import Reply, Request, Schema, Usage
-from medthink.runs.calls.answerers import Answerer, open_answerer
-from medthink.runs.calls.asking import CaseAsk, SharedCalls, all_replies, call_for
+from medthink.models.tokens import beginning_of, estimate_text_tokens
+from medthink.runs.calls.answerers import Answerer, ModelAnswerer, open_answerer
+from medthink.runs.calls.asking import CaseAsk, SharedCalls, all_replies, begins_again, call_for
 from medthink.runs.engine import run_to_end
 from medthink.runs.ledger.queries import LEDGER, LedgerQueries
 from medthink.runs.manifest import Progress, RunSpec
@@ -109,7 +111,9 @@ class _RehearsalAsk(CaseAsk):
 class DryRun(msgspec.Struct, frozen=True, kw_only=True):
     """The calls left to make in a run, and those already made.
 
-    Tokens and money are estimates; `cost_usd` is None if the price is unknown.
+    Tokens and money are estimates; `cost_usd` is None if the price is unknown. Of the input, `cached_tokens` are found
+    in the provider's cache, which saves `saved_usd`; `could_save_usd` is what it would save without schemas. `detail`
+    is what the provider does to images, and `shrunk` how many it is known to shrink.
     """
 
     cases: int
@@ -119,6 +123,11 @@ class DryRun(msgspec.Struct, frozen=True, kw_only=True):
     input_tokens: int
     output_tokens: int
     cost_usd: float | None
+    cached_tokens: int = 0
+    saved_usd: float = 0.0
+    could_save_usd: float = 0.0
+    detail: str = ""
+    shrunk: int = 0
     done: Progress | None
 
 
@@ -156,7 +165,7 @@ async def _estimate(spec: RunSpec, transport: "Transport | None", sweep: SweepDr
     )
     refuse_early(replace(spec, max_usd=None), answerer)
     earlier = _open_earlier(spec, seen)
-    tally = _Tally(answerer)
+    tally = _Tally(answerer, spec)
     desk = DryRunCallMaker(spec.model, tally.see, earlier=earlier, sweep=sweep)
     try:
         await dry_run(select_cases(benchmark, spec.selection), spec, desk, benchmark=benchmark)
@@ -172,6 +181,11 @@ async def _estimate(spec: RunSpec, transport: "Transport | None", sweep: SweepDr
         input_tokens=tally.input_tokens,
         output_tokens=tally.output_tokens,
         cost_usd=tally.cost_usd,
+        cached_tokens=tally.cached_tokens,
+        saved_usd=tally.saved_usd,
+        could_save_usd=tally.could_save_usd,
+        detail=tally.detail if tally.images else "",
+        shrunk=tally.shrunk,
         done=earlier.progress if earlier else None,
     )
 
@@ -190,28 +204,72 @@ def _open_earlier(spec: RunSpec, seen: Survey) -> EarlierState | None:
     return EarlierState(records, kept, summarise(records, seen.cases * spec.condition.samples))
 
 
+class _Cache:
+    """What a provider's cache would hold: the beginnings of the requests so far."""
+
+    def __init__(self, least: int | None) -> None:
+        self._least = least
+        self._held: set[str] = set()
+
+    def see(self, request: Request, tokens: int) -> tuple[int, int]:
+        """The tokens that the request finds in the cache, and those that it puts there."""
+        if self._least is None or tokens < self._least:
+            return 0, 0
+        key = beginning_of(request).key()
+        if key in self._held:
+            return tokens, 0
+        self._held.add(key)
+        return 0, tokens
+
+
 class _Tally:
     """Counts requests and adds up their tokens and cost."""
 
-    def __init__(self, answerer: Answerer[Prompt]) -> None:
+    def __init__(self, answerer: Answerer[Prompt], spec: RunSpec) -> None:
         self._answerer = answerer
+        self._condition = spec.condition
+        least = None if spec.batch else least_cached(spec.model)
+        self._cache, self._cache_without_schemas = _Cache(least), _Cache(least)
+        self._provider, _, self._name = spec.model.removeprefix("inspect/").partition("/")
+        is_known = self._provider in PROVIDERS
+        self.detail = tell_detail(spec.condition.image_detail, self._provider, self._name) if is_known else ""
         self.calls = self.images = self.upload_bytes = self.input_tokens = self.output_tokens = 0
+        self.cached_tokens = self.shrunk = 0
         self.cost_usd: float | None = 0.0
+        self.saved_usd = self.could_save_usd = 0.0
 
     def see(self, prompt: Prompt, request: Request) -> None:
         """Count one request."""
         self.calls += 1
         self.images += len(request.images)
+        self.shrunk += count_shrunk(request, self._provider, self._name)
         self.upload_bytes += self._answerer.upload_bytes(request)
         made_up = msgspec.json.encode(_fill(prompt.schema, len(prompt.question.images), _TYPICAL_TEXT)).decode()
         tokens = self._answerer.input_tokens(request)
         # Without token counts for the prompt, there are none for the reply.
-        usage = Usage(input=tokens, output=estimate_text_tokens(made_up) if tokens else 0)
+        plain = Usage(input=tokens, output=estimate_text_tokens(made_up) if tokens else 0)
+        usage = self._with_cache(request, plain, self._cache)
         self.input_tokens += usage.input
         self.output_tokens += usage.output
+        self.cached_tokens += usage.cached
         # Call by call, because a long prompt may have a different price.
         cost_usd = self._answerer.cost_usd(usage)
         self.cost_usd = None if self.cost_usd is None or cost_usd is None else self.cost_usd + cost_usd
+        self.saved_usd += self._saved(plain, usage)
+        bare = replace(self._condition, use_schema=False)
+        again = replace(request, schema=None, is_repeated=bool(request.images) and begins_again(prompt.kind, bare))
+        self.could_save_usd += self._saved(plain, self._with_cache(again, plain, self._cache_without_schemas))
+
+    def _with_cache(self, request: Request, plain: Usage, cache: _Cache) -> Usage:
+        """The usage as it would be with what the provider's cache holds."""
+        if not request.is_repeated:
+            return plain
+        found, kept = cache.see(request, self._answerer.input_tokens(beginning_of(request)))
+        written = kept if isinstance(self._answerer, ModelAnswerer) and self._answerer.writes_cache(request) else 0
+        return replace(plain, cached=min(found, plain.input), written=min(written, plain.input))
+
+    def _saved(self, plain: Usage, usage: Usage) -> float:
+        return (self._answerer.cost_usd(plain) or 0.0) - (self._answerer.cost_usd(usage) or 0.0)
 
 
 def _fill(schema: Schema | None, images: int, text: str) -> Any:

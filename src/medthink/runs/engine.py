@@ -5,7 +5,7 @@ import signal
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import takewhile
 from types import FrameType
 from typing import Any, Protocol, TypeVar
@@ -14,6 +14,7 @@ import msgspec
 
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
+from medthink.models.catalog import least_cached
 from medthink.runs.calls.asking import CaseAsk, Deferred, LedgerCallMaker
 from medthink.runs.calls.budget import BudgetReached
 from medthink.runs.ledger.ledger import Ledger
@@ -78,10 +79,19 @@ class Engine:
         self._kept = self._ledger.good_predictions() if self._is_same_release else frozenset()
         self._tracker.begin_pass()
         arranged = cases if self._rule is None else self._rule.arrange(cases)
-        work = ((case, sample) for case in arranged for sample in range(self._condition.samples))
+        samples = range(self._condition.samples)
+        # One sample after another finds the beginning of its prompts in the provider's cache.
+        in_turn = [samples] if least_cached(self._desk.answerer.spec) else [(sample,) for sample in samples]
+        work = ((case, group) for case in arranged for group in in_turn)
         wanted = takewhile(lambda _: self._rule is None or not self._rule.is_known, work)
         at_once = self._desk.answerer.concurrency
-        return await run_cases(wanted, self._predict, workers=at_once + min(_MOST_AHEAD, 1 + at_once // 4))
+        return await run_cases(wanted, self._predict_in_turn, workers=at_once + min(_MOST_AHEAD, 1 + at_once // 4))
+
+    async def _predict_in_turn(self, work: tuple[Case, Iterable[int]]) -> None:
+        case, samples = work
+        for sample in samples:
+            with suppress(Deferred):
+                await self._predict((case, sample))
 
     async def _predict(self, work: tuple[Case, int]) -> None:
         case, sample = work

@@ -89,6 +89,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     `benchmark` is its path from the run's folder, so that both may move together; `benchmark_absolute` is tried second.
     `fingerprint` pins texts and images of the split, `text_fingerprint` its texts alone: scoring needs no image.
+    `image_detail` is the level of detail that images are sent at, where the condition leaves it to us.
     `condition_label` is left as the release that started the run wrote it, for the digest; show `condition.label()`.
     """
 
@@ -103,6 +104,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     base_urls: tuple[str, ...] = ()
     condition: Condition
     condition_label: str
+    image_detail: str = ""
     prompts: dict[str, str]
     package: str = __version__
     created_at: str
@@ -113,6 +115,11 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def benchmark_name(self) -> str:
         """The name of the benchmark's folder or file."""
         return Path(self.benchmark_absolute or self.benchmark).name or "benchmark"
+
+    def label(self) -> str:
+        """The condition in one line, with the level of image detail that was chosen for it."""
+        chosen = f" · image detail {self.image_detail}" if self.image_detail else ""
+        return self.condition.label() + chosen
 
     def on(self, benchmark: Path, run: Path) -> "Manifest":
         """The manifest of a run in this folder, on the benchmark at this path."""

@@ -87,7 +87,7 @@ def run_card(run: "Run") -> Markup:
     rows = [
         ("model", manifest.model),
         ("task", manifest.task),
-        ("condition", manifest.condition.label()),
+        ("condition", manifest.label()),
         ("predictions", joined((bar, f" {counts.predicted:,} of {counts.predictions:,}: {states}"))),
         ("state", _state(counts.predicted == counts.predictions, is_running=counts.is_running)),
         ("cost", as_usd(counts.cost_usd, is_least=counts.is_least_cost)),

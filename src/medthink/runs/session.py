@@ -13,6 +13,8 @@ from medthink.core.digest import digest_file
 from medthink.core.errors import MedThinkError, UsageError
 from medthink.core.files import claim_folder, write_atomic
 from medthink.core.numbers import as_usd, count_of
+from medthink.models.catalog import PROVIDERS
+from medthink.models.image_detail import settle_detail
 from medthink.runs.batches.jobs import Batch
 from medthink.runs.batches.queue import FOLDER
 from medthink.runs.calls.answerers import Answerer, open_answerer, refuse_unfit
@@ -79,10 +81,18 @@ def plan_manifest(spec: RunSpec, fingerprints: Fingerprints) -> Manifest:
         base_urls=spec.base_urls,
         condition=spec.condition,
         condition_label=spec.condition.label(),
+        image_detail=_chosen_detail(spec),
         prompts={str(kind): version for kind, version in prompt_versions(spec.task, spec.condition).items()},
         created_at=now_utc(),
     )
     return made if spec.out is None else made.on(spec.benchmark, spec.out)
+
+
+def _chosen_detail(spec: RunSpec) -> str:
+    """The level of image detail that a provider is sent where the condition names none."""
+    provider, _, name = spec.model.partition("/")
+    is_asked = provider in PROVIDERS and spec.condition.image_share > 0 and spec.condition.image_detail is None
+    return settle_detail(None, provider, name) or "" if is_asked else ""
 
 
 def find_earlier(out: Path, new: Manifest, digests: dict[int, str]) -> Manifest | None:

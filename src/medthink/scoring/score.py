@@ -302,7 +302,7 @@ def _origin(material: ScoringInput) -> ScoredSource:
         task=manifest.task,
         kind=manifest.condition.kind,
         condition=msgspec.to_builtins(manifest.condition),
-        condition_label=manifest.condition.label(),
+        condition_label=manifest.label(),
         split=split,
         selection=msgspec.to_builtins(manifest.selection),
         fingerprint=manifest.fingerprint,

@@ -13,7 +13,7 @@ from msgspec.structs import force_setattr, replace
 
 from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
-from medthink.models.request import Effort
+from medthink.models.request import Effort, ImageDetail
 
 LARGEST_SEED = 2**63 - 1
 BY_TASK = "task"
@@ -153,9 +153,9 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     `option_order` is "as_is", "seeded", or a number k: every option moves by k letters, the last ones to the front;
     moved by 0 they are as they were.
     `image_max_side` and `image_max_bytes` allow images to be resized; without them every image is sent unchanged.
-    `effort`, `temperature` and `max_tokens` are the provider's defaults if None. `seed` determines what is shown at
-    random; `model_seed` goes to the model, raised by one for each further sample. A new field is a line here and its
-    effect: flag, help, range and label come from its annotation.
+    `effort`, `temperature` and `max_tokens` are the provider's defaults if None, and `image_detail` is the level that
+    shrinks least. `seed` determines what is shown at random; `model_seed` goes to the model, raised by one for each
+    further sample. A new field is a line here and its effect: flag, help, range and label come from its annotation.
     """
 
     image_share: Annotated[float, ConditionField(
@@ -211,6 +211,9 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     )] = None  # fmt: skip
     image_max_bytes: Annotated[int | None, ConditionField(
         "Shrink images to this many bytes.", say=named("bytes ≤"), flag="--max-bytes", low=1
+    )] = None  # fmt: skip
+    image_detail: Annotated[ImageDetail | None, ConditionField(
+        "How finely OpenAI or Gemini looks at images, by its own levels.  [default: OpenAI's finest, Gemini's own]"
     )] = None  # fmt: skip
     effort: Annotated[Effort | None, ConditionField("Reasoning effort, by the provider's own parameter.")] = None
     temperature: Annotated[

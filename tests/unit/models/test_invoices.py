@@ -78,9 +78,13 @@ EXACT = [
     ("the default tier", OPENAI, "openai/gpt-5.4", responses(tokens(1000, 100), service_tier="default"),
      1000 * 2.5 + 100 * 15, False),
     ("cache writes", CACHING, "openai/gpt-5.6-sol", responses(tokens(1000, 100, written=900)),
-     100 * 5 + 900 * 6.25 + 100 * 30, False),
+     100 * 4 + 900 * 5 + 100 * 20, False),
     ("reads, writes and the rest of a prompt", CACHING, "openai/gpt-5.6-sol",
-     responses(tokens(1000, 100, cached=600, written=300)), 100 * 5 + 600 * 0.5 + 300 * 6.25 + 100 * 30, False),
+     responses(tokens(1000, 100, cached=600, written=300)), 100 * 4 + 600 * 0.4 + 300 * 5 + 100 * 20, False),
+    ("cache writes for half a day", CACHING, "openai/gpt-6.1-terra", responses(
+        {"input_tokens": 1000, "input_tokens_details": {
+            "cache_write_tokens": 900, "cache_write_tokens_details": {"ttl_12h_tokens": 600}},
+         "output_tokens": 100, "total_tokens": 1100}), 100 * 1 + 300 * 1.25 + 600 * 2.5 + 100 * 5, False),
     ("reasoning beside the completion", SERVERS, "openai-chat/gpt-5.4",
      chat(chat_tokens(1000, 20, reasoning=900, total=1920)), 1000 * 2.5 + 920 * 15, False),
     ("less reasoning than completion, beside it", SERVERS, "openai-chat/gpt-5.4",

@@ -36,6 +36,7 @@ CHANGES = [
     {"temperature": 0.0},
     {"seed": 0},
     {"effort": "none"},
+    {"image_detail": "low"},
     {"sample": 1},
 ]
 
@@ -46,6 +47,7 @@ def test_every_field_is_part_of_the_key():
     assert {name for change in CHANGES for name in change} == set(Request.__struct_fields__) - {
         "is_json_checked",
         "service_tier",
+        "is_repeated",
     }
 
 

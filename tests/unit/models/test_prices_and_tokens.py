@@ -6,15 +6,14 @@ import pytest
 
 from medthink.core.errors import DataError, UsageError
 from medthink.models import ImagePart, Request, TextPart, Usage
+from medthink.models.image_detail import see_image
 from medthink.models.prices import (
     Price,
-    estimate_image_tokens,
-    estimate_input_tokens,
-    estimate_text_tokens,
     find_price,
     load_prices,
     user_prices,
 )
+from medthink.models.tokens import estimate_input_tokens, estimate_text_tokens
 from medthink.runs.manifest import CallTerms
 
 PRICES = load_prices()
@@ -104,12 +103,12 @@ TOKENS = [
 
 @pytest.mark.parametrize(("provider", "model", "width", "height", "tokens"), TOKENS)
 def test_image_tokens_follow_the_published_rules(provider, model, width, height, tokens):
-    assert estimate_image_tokens(image(width, height), provider, model) == tokens
+    assert see_image(image(width, height), provider, model).tokens == tokens
 
 
 def test_an_image_of_unknown_size_is_counted_not_skipped():
     unknown = ImagePart("image/png", "d", b"")
-    assert estimate_image_tokens(unknown, "openai", "gpt-4o") == 765
+    assert see_image(unknown, "openai", "gpt-4o").tokens == 765
 
 
 def test_a_request_is_its_text_and_its_images():

@@ -12,6 +12,7 @@ def test_every_field_changes_the_digest() -> None:
         "show_history": False, "show_options": False, "option_order": 2, "findings": "expert", "summary": "self",
         "single_call": True, "prompt_set": "brief", "use_schema": False, "image_max_side": 512, "image_max_bytes": 9999,
         "effort": "high", "temperature": 0.5, "max_tokens": 100, "samples": 3, "seed": 7, "model_seed": 0,
+        "image_detail": "low",
     }  # fmt: skip
     assert set(changed) == set(Condition.__struct_fields__), "a new field must be tried here"
     digests = {Condition(**{field: value}).digest() for field, value in changed.items()}

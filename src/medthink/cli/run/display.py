@@ -1,5 +1,6 @@
 """Output of `medthink run`: progress, an estimate, the prompts."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,8 @@ from medthink.cli.output import console, describe_states, plain, print_json, pri
 from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import encode_json
-from medthink.core.numbers import as_usd, count_of
+from medthink.core.numbers import as_percent, as_usd, count_of
+from medthink.models.prices import load_prices
 from medthink.models.request import ImagePart, Request, TextPart
 from medthink.runs.ledger.queries import LedgerQueries
 from medthink.runs.manifest import Manifest, Progress, RunSpec
@@ -21,6 +23,7 @@ from medthink.workflow.ask import Prompt
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
     from medthink.runs.batches.jobs import Batch
+    from medthink.runs.dry_run import DryRun
 
 
 def show_progress(run: Path, manifest: Manifest) -> None:
@@ -48,8 +51,30 @@ def show_estimate(spec: RunSpec, transport: "Transport", *, as_json: bool) -> No
         ("input tokens, estimated", f"{made.input_tokens:,}"),
         ("output tokens, estimated", f"{made.output_tokens:,} (hidden reasoning not included)"),
         ("cost, estimated", as_usd(made.cost_usd)),
+        *_say_cache(made),
+        *([("images at the provider", _say_detail(made))] if made.detail else []),
     ]
     console().print(print_table(f"{spec.model} · {spec.task} · {spec.condition.label()}", ("", ""), rows))
+
+
+def _say_cache(made: "DryRun") -> list[tuple[str, str]]:
+    """What the provider's cache is expected to save, or would save without schemas."""
+    if made.cached_tokens:
+        told = f"{made.cached_tokens:,} of the input tokens read from it; saves {_as_saved(made.saved_usd)}"
+        return [("cache, estimated", f"{told}, which the cost above counts")]
+    if made.could_save_usd > 0:
+        why = "each step has a schema of its own, and a cache is of one schema"
+        return [("cache", f"none: {why}; --no-schema would save about {as_usd(made.could_save_usd)}")]
+    return []
+
+
+def _as_saved(usd: float) -> str:
+    return as_usd(usd) if usd >= 0 else f"nothing, and costs {as_usd(-usd)}"
+
+
+def _say_detail(made: "DryRun") -> str:
+    shrunk = f"; {count_of(made.shrunk, 'image')} of {made.images:,} will be shrunk" if made.shrunk else ""
+    return made.detail + shrunk
 
 
 def show_prompts(spec: RunSpec) -> None:
@@ -120,6 +145,7 @@ def show_progress_of(run: Path, manifest: Manifest, progress: Progress) -> None:
         ),
         ("calls", f"{describe_states(progress.calls)}; {progress.attempts:,} attempts sent"),
         ("cost", _say_cost(progress)),
+        *say_cache_used(run, manifest.model),
         ("state", _say_state(progress)),
         *([("stopped by", f"{progress.stopped_by} → {progress.remedy}")] if progress.stopped_by else []),
         *say_jobs_waiting(run),
@@ -137,7 +163,7 @@ def about_run(manifest: Manifest, note: str = "") -> list[tuple[str, str]]:
     """The model, the task and the condition, in rows of a table."""
     return [
         ("model", f"{manifest.model}{note}"),
-        ("task and condition", f"{manifest.task} · {manifest.condition.label()}"),
+        ("task and condition", f"{manifest.task} · {manifest.label()}"),
     ]
 
 
@@ -147,6 +173,20 @@ def _say_cost(progress: Progress) -> str:
         return cost
     attempts = count_of(progress.uncounted_replies, "attempt")
     return f"{cost}: the tokens of {attempts} were not counted, so their maximum cost is included"
+
+
+def say_cache_used(run: Path, model: str) -> list[tuple[str, str]]:
+    """The share of the input that came from the provider's cache or went into it, and what that saved at list price."""
+    with closing(LedgerQueries.open(run)) as records:
+        used = records.tokens()
+    if not (used.cached or used.written or used.written_long):
+        return []
+    written = used.written + used.written_long
+    told = f"{as_percent(used.cached / used.input, 0)} of the input tokens read from it, "
+    told += f"{as_percent(written / used.input, 0)} written to it"
+    price = load_prices().find(model)
+    saved = f"; saved {_as_saved(price.saved_usd(used))} at list price" if price is not None else ""
+    return [("cache", told + saved)]
 
 
 def _say_state(progress: Progress) -> str:

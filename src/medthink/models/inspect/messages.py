@@ -6,7 +6,7 @@ body that it sent is searched for each setting that was asked for.
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import orjson
 
@@ -44,12 +44,19 @@ def messages_of(request: Request, note: Mapping[str, Any] | None = None) -> "lis
     """The request as Inspect's messages; `note` is logged with them and not sent."""
     from inspect_ai.model import ChatMessageSystem, ChatMessageUser, ContentImage, ContentText
 
+    detail = _detail(request)
     content: list[ContentText | ContentImage] = [
-        ContentText(text=part.text) if isinstance(part, TextPart) else ContentImage(image=_url(part), detail="high")
+        ContentText(text=part.text) if isinstance(part, TextPart) else ContentImage(image=_url(part), detail=detail)
         for part in request.parts
     ]
     asked = ChatMessageUser(content=list(content), metadata=None if note is None else dict(note))
     return [ChatMessageSystem(content=request.system), asked] if request.system else [asked]
+
+
+def _detail(request: Request) -> Literal["auto", "low", "high", "original"]:
+    """The level of image detail in Inspect's words, which are OpenAI's."""
+    detail = request.image_detail
+    return "high" if detail not in ("auto", "low", "original") else detail
 
 
 def settings_of(request: Request) -> "GenerateConfig":

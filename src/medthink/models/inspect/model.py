@@ -14,11 +14,12 @@ from msgspec.structs import replace
 
 from medthink.core.errors import UsageError
 from medthink.models.catalog import PROVIDERS, ApiKey, check_base_url
+from medthink.models.image_detail import settle_detail
 from medthink.models.image_limits import ImageLimits, check_fits
 from medthink.models.inspect.messages import messages_of, read_failure, read_output, refuse_left_out, settings_of
 from medthink.models.limits import Throttle, next_wait_s
-from medthink.models.prices import estimate_input_tokens
 from medthink.models.request import Attempt, AttemptLog, ModelError, Reply, Request
+from medthink.models.tokens import estimate_input_tokens
 from medthink.models.transport import Transport
 from medthink.models.wires.failures import one_short_line
 
@@ -75,9 +76,15 @@ class InspectModel:
         """Raise ModelError for settings known not to be accepted."""
         if self._left_out is not None:
             raise self._left_out
+        self._settle_detail(request)
         known = PROVIDERS.get(self.provider)
         limits = ImageLimits() if known is None else known.image_limits
         check_fits(request, sum(len(image.base64) for image in request.images), limits)
+
+    def _settle_detail(self, request: Request) -> Request:
+        """The request at the level of image detail that is sent: Inspect hands it on to OpenAI's models alone."""
+        provider = self.provider if self.provider == "openai" else "inspect"
+        return replace(request, image_detail=settle_detail(request.image_detail, provider, self.name))
 
     def open(self) -> "Model":
         """The model as Inspect has it, or UsageError where its package, its key or its name is missing."""
@@ -162,7 +169,8 @@ class InspectModel:
         seen = _Seen()
         try:
             async with asyncio.timeout(self.transport.timeout_s):
-                outcome = await _generate(model, request, seen, self.transport.pace.concurrency)
+                detailed = self._settle_detail(request)
+                outcome = await _generate(model, detailed, seen, self.transport.pace.concurrency)
         except TimeoutError:
             raise ModelError("timeout", f"no complete reply from {self.provider} in time") from None
         if isinstance(outcome, Exception):

@@ -14,7 +14,7 @@ import orjson
 
 from medthink.core.errors import DataError
 from medthink.core.jsonio import encode_json, parse_json
-from medthink.models.request import ModelError, Reply, Request, Stop, Usage
+from medthink.models.request import ImagePart, ModelError, Reply, Request, Stop, Usage
 from medthink.models.wires import HttpReply
 from medthink.models.wires.failures import BOM, describe_body, failure_of, find_error_body, one_short_line
 from medthink.models.wires.reasoning import split_reasoning
@@ -201,6 +201,12 @@ def check_tier(request: Request, tiers: frozenset[str]) -> str | None:
             remedy="choose another --service-tier, or leave it out",
         )
     return request.service_tier
+
+
+def end_of_beginning(request: Request) -> int | None:
+    """The place of the last image in a request that is repeated up to there: the end of what a cache is to keep."""
+    places = [place for place, part in enumerate(request.parts) if isinstance(part, ImagePart)]
+    return places[-1] if request.is_repeated and places else None
 
 
 def drop_absent(fields: dict[str, Any]) -> dict[str, Any]:

@@ -4,12 +4,14 @@ from typing import Any
 
 import msgspec
 
+from medthink.models.image_detail import claude_version, settle_detail
 from medthink.models.request import ImagePart, ModelError, Reply, Request, Stop, TextPart, Usage
 from medthink.models.wires import Encoded, HttpReply
 from medthink.models.wires.answers import (
     IMAGE_MARK,
     check_tier,
     drop_absent,
+    end_of_beginning,
     ending_of,
     join_images,
     make_reply,
@@ -48,7 +50,10 @@ class _Message(msgspec.Struct):
 
 
 def encode(request: Request, model: str) -> Encoded:
-    """Encode the request; the provider is told to reject, not resize, an image that is too large."""
+    """Encode the request; the provider is told to reject, not resize, an image that is too large.
+
+    The beginning of a request that is repeated is kept in the provider's cache.
+    """
     if request.max_tokens is None:
         raise ModelError("unsupported", "Anthropic needs a token limit", remedy="give --max-tokens")
     for name, value, flag in (
@@ -57,7 +62,10 @@ def encode(request: Request, model: str) -> Encoded:
     ):
         if value is not None:
             raise ModelError("unsupported", f"Anthropic does not accept {name}", remedy=f"leave out {flag}")
+    settle_detail(request.image_detail, "anthropic", model)
     thinking, effort = _encode_effort(request, model)
+    mark = end_of_beginning(request)
+    content = [_encode_part(part, is_cached=place == mark) for place, part in enumerate(request.parts)]
     config = drop_absent({"effort": effort, "format": _encode_format(request)})
     body = drop_absent(
         {
@@ -67,7 +75,7 @@ def encode(request: Request, model: str) -> Encoded:
             "thinking": thinking,
             "output_config": config or None,
             "service_tier": check_tier(request, TIERS),
-            "messages": [{"role": "user", "content": [_encode_part(part) for part in request.parts]}],
+            "messages": [{"role": "user", "content": content}],
         }
     )
     return Encoded("/v1/messages", HEADERS, join_images(body, request))
@@ -93,14 +101,15 @@ def sign(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
 
-def _encode_part(part: TextPart | ImagePart) -> dict[str, Any]:
+def _encode_part(part: TextPart | ImagePart, *, is_cached: bool) -> dict[str, Any]:
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text}
-    return {
+    image = {
         "type": "image",
         "source": {"type": "base64", "media_type": part.media_type, "data": IMAGE_MARK},
         "transformations": {"oversized_image": "error"},
     }
+    return image | ({"cache_control": {"type": "ephemeral"}} if is_cached else {})
 
 
 def _encode_format(request: Request) -> dict[str, Any] | None:
@@ -117,7 +126,7 @@ def _encode_effort(request: Request, model: str) -> tuple[dict[str, Any] | None,
         return {"type": "disabled"}, None
     if request.effort == "minimal":
         raise ModelError("unsupported", "Anthropic has no minimal effort", remedy="use --effort none or --effort low")
-    if _version(model) >= _FIRST_ADAPTIVE:
+    if claude_version(model) >= _FIRST_ADAPTIVE:
         return {"type": "adaptive", "display": "summarized"}, request.effort
     budget = _BUDGETS[request.effort]
     if request.max_tokens is None or request.max_tokens <= budget:
@@ -127,14 +136,6 @@ def _encode_effort(request: Request, model: str) -> tuple[dict[str, Any] | None,
             remedy=f"set --max-tokens above {budget}, or lower --effort",
         )
     return {"type": "enabled", "budget_tokens": budget}, None
-
-
-def _version(model: str) -> tuple[int, int]:
-    """(4, 6) of `claude-opus-4-6-20260205`; a name without a number counts as recent."""
-    numbers = [int(word) for word in model.replace(".", "-").split("-") if word.isdecimal() and len(word) < 3]
-    if not numbers:
-        return (99, 0)
-    return (numbers[0], numbers[1] if len(numbers) > 1 else 0)
 
 
 def _count(usage: Any) -> TokenCounts:

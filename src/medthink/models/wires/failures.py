@@ -66,6 +66,7 @@ _PRECISE: frozenset[ErrorKind] = frozenset({"quota", "content_filter", "unsuppor
 # The subject of a complaint, and the flag that resolves it; the first match counts.
 _FLAGS = (
     (r"temperature", "leave out --temperature"),
+    (r"\bdetail\b|media_?resolution", "choose another --image-detail, or leave it out"),
     (r"\bseed\b", "leave out --model-seed"),
     (r"effort|thinking|reasoning", "choose another --effort, or leave it out"),
     (r"schema|response_format|text\.format|output_config\.format|grammar", "run with --no-schema"),

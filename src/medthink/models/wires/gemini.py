@@ -6,6 +6,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from medthink.models.image_detail import settle_detail
 from medthink.models.request import ImagePart, ModelError, Reply, Request, Stop, TextPart, Usage
 from medthink.models.wires import Encoded, HttpReply
 from medthink.models.wires.answers import (
@@ -41,6 +42,7 @@ _STOPS: dict[str, Stop] = {
 # Gemini 2.5 takes a budget of thinking tokens, later models a level.
 _BUDGETS = {"none": 0, "minimal": 512, "low": 1_024, "medium": 8_192, "high": 24_576}
 _LEVELS = {"minimal": "MINIMAL", "low": "LOW", "medium": "MEDIUM", "high": "HIGH"}
+_RESOLUTION = "MEDIA_RESOLUTION_"
 _MAX_SEED = 2**31 - 1
 
 
@@ -69,8 +71,12 @@ def encode(request: Request, model: str) -> Encoded:
     """Encode the request."""
     if request.seed is not None and not -_MAX_SEED <= request.seed <= _MAX_SEED:
         raise ModelError("unsupported", "Gemini's seed is a 32-bit number", remedy="give a smaller --model-seed")
+    level = settle_detail(request.image_detail, "google", model)
+    # The finest level is one of single images, and only the newer API knows it.
+    is_finest = level == "ultra_high"
     config = drop_absent(
         {
+            "mediaResolution": _RESOLUTION + level.upper() if level and not is_finest else None,
             "temperature": request.temperature,
             "maxOutputTokens": request.max_tokens,
             "seed": request.seed,
@@ -79,15 +85,17 @@ def encode(request: Request, model: str) -> Encoded:
             "thinkingConfig": _encode_effort(request, model),
         }
     )
+    parts = [_encode_part(part, is_finest=is_finest) for part in request.parts]
     body = drop_absent(
         {
             "systemInstruction": {"parts": [{"text": request.system}], "role": "user"} if request.system else None,
             "generationConfig": config or None,
             "serviceTier": check_tier(request, TIERS),
-            "contents": [{"role": "user", "parts": [_encode_part(part) for part in request.parts]}],
+            "contents": [{"role": "user", "parts": parts}],
         }
     )
-    path = f"{MODELS_PATH}/{quote(model, safe='')}:generateContent"
+    models = MODELS_PATH.replace("v1", "v1beta") if is_finest else MODELS_PATH
+    path = f"{models}/{quote(model, safe='')}:generateContent"
     return Encoded(path, HEADERS, join_images(body, request))
 
 
@@ -119,10 +127,11 @@ def sign(key: str) -> dict[str, str]:
     return {"x-goog-api-key": key}
 
 
-def _encode_part(part: TextPart | ImagePart) -> dict[str, Any]:
+def _encode_part(part: TextPart | ImagePart, *, is_finest: bool) -> dict[str, Any]:
     if isinstance(part, TextPart):
         return {"text": part.text}
-    return {"inlineData": {"mimeType": part.media_type, "data": IMAGE_MARK}}
+    finest = {"mediaResolution": {"level": f"{_RESOLUTION}ULTRA_HIGH"}} if is_finest else {}
+    return {"inlineData": {"mimeType": part.media_type, "data": IMAGE_MARK}} | finest
 
 
 def _encode_effort(request: Request, model: str) -> dict[str, Any] | None:

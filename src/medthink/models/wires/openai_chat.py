@@ -4,7 +4,8 @@ from typing import Any
 
 import msgspec
 
-from medthink.models.request import ImagePart, Reply, Request, Stop, TextPart, Usage
+from medthink.models.image_detail import settle_detail
+from medthink.models.request import ImageDetail, ImagePart, Reply, Request, Stop, TextPart, Usage
 from medthink.models.wires import Encoded, HttpReply
 from medthink.models.wires.answers import (
     IMAGE_MARK,
@@ -18,10 +19,17 @@ from medthink.models.wires.answers import (
     read_answer,
     read_text,
 )
-from medthink.models.wires.openai_responses import HEADERS, MODELS_PATH, refuse_temperature, sign
+from medthink.models.wires.openai_responses import (
+    HEADERS,
+    MODELS_PATH,
+    cache_settings,
+    mark_cached,
+    refuse_temperature,
+    sign,
+)
 from medthink.models.wires.usage import TokenCountReader, TokenCounts
 
-__all__ = ["HEADERS", "MODELS_PATH", "PATH", "decode", "encode", "encode_chat", "sign"]
+__all__ = ["HEADERS", "MODELS_PATH", "PATH", "decode", "encode", "encode_chat", "encode_part", "sign"]
 
 PATH = "/chat/completions"
 
@@ -55,20 +63,21 @@ class _Completion(msgspec.Struct):
 
 
 def encode(request: Request, model: str) -> Encoded:
-    """Encode the request in OpenAI's own form; images are sent at high detail."""
+    """Encode the request in OpenAI's own form; images are sent at the finest detail."""
     refuse_temperature(request, model)
     check_tier(request, TIERS)
-    return encode_chat(request, model, limit_name="max_completion_tokens", detail="high")
+    detail = settle_detail(request.image_detail, "openai", model)
+    content = mark_cached([encode_part(part, detail) for part in request.parts], request, model)
+    settings = {"max_completion_tokens": request.max_tokens} | cache_settings(request, model)
+    return encode_chat(request, model, content=content, settings=settings)
 
 
-def encode_chat(request: Request, model: str, *, limit_name: str, detail: str | None) -> Encoded:
-    """Encode the request; servers differ in the name of the token limit and in supporting image detail."""
-    content = [_encode_part(part, detail) for part in request.parts]
+def encode_chat(request: Request, model: str, *, content: list[dict[str, Any]], settings: dict[str, Any]) -> Encoded:
+    """Encode the request; servers differ in the name of the token limit, and in what they know of images and caches."""
     system = [{"role": "system", "content": request.system}] if request.system else []
     body = drop_absent(
         {
             "model": model,
-            limit_name: request.max_tokens,
             "temperature": request.temperature,
             "seed": request.seed,
             "reasoning_effort": request.effort,
@@ -76,6 +85,7 @@ def encode_chat(request: Request, model: str, *, limit_name: str, detail: str | 
             "response_format": _encode_format(request),
             "messages": [*system, {"role": "user", "content": content}],
         }
+        | settings
     )
     return Encoded(PATH, HEADERS, join_images(body, request))
 
@@ -99,7 +109,8 @@ def decode(reply: HttpReply, *, wants_json: bool) -> Reply:
     )
 
 
-def _encode_part(part: TextPart | ImagePart, detail: str | None) -> dict[str, Any]:
+def encode_part(part: TextPart | ImagePart, detail: ImageDetail | None = None) -> dict[str, Any]:
+    """A part of the prompt; without a level of detail, none is sent."""
     if isinstance(part, TextPart):
         return {"type": "text", "text": part.text}
     url = {"url": f"data:{part.media_type};base64,{IMAGE_MARK}", "detail": detail}

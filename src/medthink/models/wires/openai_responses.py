@@ -5,13 +5,16 @@ from typing import Any
 
 import msgspec
 
-from medthink.models.request import ImagePart, ModelError, Reply, Request, Stop, TextPart, Usage
+from medthink.core.digest import digest_value
+from medthink.models.image_detail import settle_detail
+from medthink.models.request import ImageDetail, ImagePart, ModelError, Reply, Request, Stop, TextPart, Usage
 from medthink.models.wires import Encoded, HttpReply
 from medthink.models.wires.answers import (
     IMAGE_MARK,
     Ending,
     check_tier,
     drop_absent,
+    end_of_beginning,
     ending_of,
     join_images,
     make_reply,
@@ -27,6 +30,8 @@ HEADERS: dict[str, str] = {}
 
 TIERS = frozenset({"auto", "default", "flex", "scale", "priority", "fast", "ultrafast"})
 _STOPS: dict[str, Stop] = {"max_output_tokens": "truncated", "content_filter": "filtered"}
+# The families that charge for what goes into their cache, and put every prompt there unless told otherwise.
+_SELLS_CACHE = re.compile(r"(ft:)?gpt-(5\.([6-9]|\d\d)|[6-9]|\d\d)")
 # The families that do not reason. Any other, also one that is not known here, reasons unless that is switched off.
 _PLAIN = re.compile(r"(ft:)?(gpt-[34]|chatgpt-4)|gpt-5.*chat")
 
@@ -47,7 +52,7 @@ class _Response(msgspec.Struct):
 
 
 def encode(request: Request, model: str) -> Encoded:
-    """Encode the request; images are sent at high detail, and nothing is stored at the provider."""
+    """Encode the request; images are sent at the finest detail, and nothing is stored at the provider."""
     if request.seed is not None:
         raise ModelError(
             "unsupported",
@@ -55,6 +60,8 @@ def encode(request: Request, model: str) -> Encoded:
             remedy="leave out --model-seed, or use openai-chat/NAME",
         )
     refuse_temperature(request, model)
+    detail = settle_detail(request.image_detail, "openai", model)
+    parts = [_encode_part(part, detail) for part in request.parts]
     body = drop_absent(
         {
             "model": model,
@@ -65,8 +72,9 @@ def encode(request: Request, model: str) -> Encoded:
             "reasoning": _encode_effort(request),
             "service_tier": check_tier(request, TIERS),
             "text": _encode_format(request),
-            "input": [{"role": "user", "content": [_encode_part(part) for part in request.parts]}],
+            "input": [{"role": "user", "content": mark_cached(parts, request, model)}],
         }
+        | cache_settings(request, model)
     )
     return Encoded("/responses", HEADERS, join_images(body, request))
 
@@ -116,10 +124,34 @@ def _encode_effort(request: Request) -> dict[str, Any] | None:
     return {"effort": request.effort} | ({} if request.effort == "none" else {"summary": "auto"})
 
 
-def _encode_part(part: TextPart | ImagePart) -> dict[str, Any]:
+def sells_cache(model: str) -> bool:
+    """Whether what goes into the cache costs more than what does not."""
+    return _SELLS_CACHE.match(model) is not None
+
+
+def cache_settings(request: Request, model: str) -> dict[str, Any]:
+    """What goes into OpenAI's cache: where writing costs, only the beginning of requests that are repeated.
+
+    Those with one beginning are led to one machine by a key.
+    """
+    settings: dict[str, Any] = {"prompt_cache_options": {"mode": "explicit"}} if sells_cache(model) else {}
+    if end_of_beginning(request) is not None:
+        settings["prompt_cache_key"] = digest_value([image.digest for image in request.images])[:32]
+    return settings
+
+
+def mark_cached(parts: list[dict[str, Any]], request: Request, model: str) -> list[dict[str, Any]]:
+    """The encoded parts, with a mark at the end of the beginning that the cache is to keep."""
+    end = end_of_beginning(request)
+    if end is not None and sells_cache(model):
+        parts[end]["prompt_cache_breakpoint"] = {"mode": "explicit"}
+    return parts
+
+
+def _encode_part(part: TextPart | ImagePart, detail: ImageDetail | None) -> dict[str, Any]:
     if isinstance(part, TextPart):
         return {"type": "input_text", "text": part.text}
-    return {"type": "input_image", "detail": "high", "image_url": f"data:{part.media_type};base64,{IMAGE_MARK}"}
+    return {"type": "input_image", "detail": detail, "image_url": f"data:{part.media_type};base64,{IMAGE_MARK}"}
 
 
 def _encode_format(request: Request) -> dict[str, Any] | None:

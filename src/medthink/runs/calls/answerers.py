@@ -12,9 +12,11 @@ from medthink.baselines.baseline import Baseline, refuse_settings
 from medthink.core.errors import MedThinkError, UsageError
 from medthink.core.plugins import load_plugin
 from medthink.models.catalog import PROVIDERS
-from medthink.models.prices import PRICE_FORM, Price, PriceSource, estimate_input_tokens, find_price
+from medthink.models.prices import PRICE_FORM, Price, PriceSource, find_price
 from medthink.models.request import Attempt, AttemptLog, Model, ModelError, Reply, Request, Usage
+from medthink.models.tokens import estimate_input_tokens
 from medthink.models.wires import Encoded, HttpReply
+from medthink.models.wires.openai_responses import sells_cache
 from medthink.runs.ledger.queries import LEDGER, LedgerQueries
 from medthink.runs.progress import Phase
 from medthink.workflow.ask import Prompt, PromptKind
@@ -114,8 +116,11 @@ class ModelAnswerer:
         return open_batches(self._model.target, self._model.transport)
 
     def encode(self, request: Request) -> Encoded:
-        """The request as sent, or ModelError if it would certainly be rejected."""
-        return self._model.preflight(request)
+        """The request as sent, or ModelError if it would certainly be rejected.
+
+        In a batch nothing is marked for a cache: hours may pass between its requests.
+        """
+        return self._model.preflight(replace(request, is_repeated=request.is_repeated and not self._is_batch))
 
     def read(self, reply: HttpReply, *, wants_json: bool) -> Reply:
         """Read the reply to a request, or raise ModelError."""
@@ -152,7 +157,15 @@ class ModelAnswerer:
     def worst_cost_usd(self, request: Request) -> float | None:
         """The price of the estimated input and of all the output allowed."""
         tokens, tier = self.input_tokens(request), self._model.transport.service_tier or ""
-        return self.cost_usd(Usage(input=tokens, output=request.max_tokens or _ASSUMED_OUTPUT_TOKENS, tier=tier))
+        most = request.max_tokens or _ASSUMED_OUTPUT_TOKENS
+        written = tokens if self.writes_cache(request) else 0
+        return self.cost_usd(Usage(input=tokens, output=most, written=written, tier=tier))
+
+    def writes_cache(self, request: Request) -> bool:
+        """Whether the request may be charged for what it puts into a cache."""
+        target = self._model.target
+        is_sold = target.provider == "anthropic" or (target.provider != "server" and sells_cache(target.name))
+        return request.is_repeated and not self._is_batch and is_sold
 
     async def close(self) -> None:
         """Close the connections."""

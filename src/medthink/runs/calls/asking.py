@@ -12,7 +12,7 @@ from medthink.cases.case import Image
 from medthink.core.digest import digest_bytes, digest_value
 from medthink.core.errors import DataError
 from medthink.core.jsonio import canonical_json
-from medthink.models.prices import NOT_BILLED, Charge, charge_attempt, estimate_text_tokens
+from medthink.models.prices import NOT_BILLED, Charge, charge_attempt
 from medthink.models.request import (
     EXAMPLE_SCHEMA,
     Attempt,
@@ -25,13 +25,14 @@ from medthink.models.request import (
     TextPart,
     Usage,
 )
+from medthink.models.tokens import estimate_text_tokens
 from medthink.runs.calls.answerers import Answerer, HasKind
 from medthink.runs.calls.budget import Budget, BudgetClaim, BudgetReached, Reservation
 from medthink.runs.ledger.ledger import Call, Ledger, RecordedCall
 from medthink.runs.ledger.queries import LEDGER, FinishedEarlier, LedgerQueries
 from medthink.runs.progress import ProgressTracker
 from medthink.runs.selection import PinnedImages
-from medthink.workflow.ask import Prompt, Unanswered, Unfinished
+from medthink.workflow.ask import Prompt, PromptKind, Unanswered, Unfinished
 from medthink.workflow.condition import Condition
 from medthink.workflow.forms import FormPrompt
 from medthink.workflow.prediction import CallCost
@@ -467,7 +468,18 @@ def describe_bad_image(error: DataError) -> str:
 
 def request_for(prompt: Prompt, condition: Condition, sample: int, parts: dict[str, ImagePart]) -> Request:
     """The request for a prompt under a condition; `parts` holds its images by path."""
-    return fill_request(settings_test_request(condition, sample), prompt, parts, sample=sample)
+    made = fill_request(settings_test_request(condition, sample), prompt, parts, sample=sample)
+    return replace(made, is_repeated=bool(made.images) and begins_again(prompt.kind, condition))
+
+
+def begins_again(kind: PromptKind, condition: Condition) -> bool:
+    """Whether other prompts of the case begin like one of this kind, up to their last image, form included.
+
+    They do in further samples. The steps of a case that show all images begin alike only without schemas: a provider
+    puts those before the prompt.
+    """
+    are_steps_alike = not condition.use_schema and condition.summary == "self"
+    return condition.samples > 1 or (are_steps_alike and kind in ("summary", "differential"))
 
 
 def fill_request(
@@ -489,6 +501,7 @@ def settings_test_request(condition: Condition, sample: int = 0) -> Request:
         # A server that honours its seed would give the same answer to every sample.
         seed=None if condition.model_seed is None else condition.model_seed + sample,
         effort=condition.effort,
+        image_detail=condition.image_detail,
         sample=sample,
     )
 

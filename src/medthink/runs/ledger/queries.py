@@ -249,6 +249,10 @@ _TOTALS = (
 )
 
 
+_COUNTED = ("input", "cached", "output", "written", "written_long")
+_SUM = "ifnull(sum(usage ->> '$.{}'), 0)"
+
+
 class LedgerQueries:
     """Queries on a ledger."""
 
@@ -392,10 +396,8 @@ class LedgerQueries:
 
     def tokens(self) -> Usage:
         """The tokens of all attempts, as far as somebody counted them."""
-        row = self._reader.execute(
-            "SELECT ifnull(sum(usage ->> '$.input'), 0), ifnull(sum(usage ->> '$.output'), 0) FROM attempts"
-        ).fetchone()
-        return Usage(input=row[0], output=row[1])
+        row = self._reader.execute(f"SELECT {', '.join(map(_SUM.format, _COUNTED))} FROM attempts").fetchone()
+        return Usage(**dict(zip(_COUNTED, row, strict=True)))
 
     def ends_since(self, moment: float) -> list[float]:
         """The times of calls that ended after a moment, in seconds since 1970."""

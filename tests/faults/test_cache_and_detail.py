@@ -1,0 +1,115 @@
+"""What is marked for a provider's cache, what that saves, and how finely images are sent."""
+
+import asyncio
+import json
+
+import pytest
+
+from medthink.cli.command import run_command
+from medthink.cli.run.display import say_cache_used
+from medthink.models.prices import Charge
+from medthink.models.request import Attempt, Usage
+from medthink.runs.dry_run import estimate
+from medthink.runs.ledger.ledger import Ledger
+from medthink.runs.manifest import RunSpec, read_manifest
+from medthink.workflow.condition import Condition
+from small_benchmark import write_benchmark
+
+KEYS = {"ANTHROPIC_API_KEY": "sk-ant-loopback-key", "OPENAI_API_KEY": "sk-loopback-key-of-ours"}
+
+
+@pytest.fixture(autouse=True)
+def keys(monkeypatch):
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def bench(tmp_path):
+    return write_benchmark(tmp_path / "bench", cases=2, images=9)
+
+
+def run(bench, server, model, *flags):
+    """Run a model, and return what the server was asked, in its order."""
+    base = server.url + ("" if model.startswith("anthropic") else "/v1")
+    out = bench.parent / "run"
+    words = ["run", bench, "--model", model, "--base-url", base, "--out", out, "--max-tokens", "900", *flags]
+    assert run_command([*map(str, words), "--quiet"]) == 0
+    return [record["body"] for record in server.ask("/_records") if "messages" in str(record.get("body", ""))]
+
+
+def marks_in(body):
+    return [bool(part.get("cache_control")) for part in body["messages"][0]["content"]]
+
+
+def test_the_steps_that_begin_alike_are_marked_at_their_last_image(bench, start_server):
+    asked = run(bench, start_server(), "anthropic/claude-opus-5-5", "--task", "twi", "--no-schema")
+    of_all = [body for body in asked if len(marks_in(body)) > 10]
+    assert len(asked) == 2 * 11 and len(of_all) == 2 * 2, "findings for each image, a summary and a differential"
+    assert all(sum(marks_in(body)) == 1 and marks_in(body)[-2] for body in of_all)
+    beginnings = {json.dumps(body["messages"][0]["content"][:-1]) for body in of_all}
+    assert len(beginnings) == 2, "the summary and the differential of a case begin alike"
+    assert not any(any(marks_in(body)) for body in asked if body not in of_all)
+
+
+def test_steps_with_schemas_of_their_own_are_not_marked(bench, start_server):
+    asked = run(bench, start_server(), "anthropic/claude-opus-5-5", "--task", "twi")
+    assert asked and not any(any(marks_in(body)) for body in asked), "what is written would never be read"
+
+
+def test_the_samples_of_a_case_are_asked_one_after_another_and_marked(bench, start_server):
+    server = start_server("--latency", "0.02")
+    asked = run(bench, server, "anthropic/claude-opus-5-5", "--samples", "4")
+    assert len(asked) == 8 and all(sum(marks_in(body)) == 1 for body in asked)
+    assert server.ask("/_stats")["most_in_flight"] <= 2, "one of each case"
+
+
+@pytest.mark.parametrize(("flags", "sent"), [((), "original"), (("--image-detail", "low"), "low")])
+def test_the_level_of_detail_is_sent_recorded_and_shown(bench, start_server, capsys, flags, sent):
+    server, out = start_server(), bench.parent / "run"
+    words = ["--model", "openai-chat/gpt-6-sol", "--base-url", f"{server.url}/v1", "--out", str(out), *flags]
+    assert run_command(["run", str(bench), *words, "--quiet"]) == 0
+    bodies = [record["body"] for record in server.ask("/_records") if record.get("images")]
+    details = [part["image_url"]["detail"] for body in bodies for part in body["messages"][-1]["content"]
+               if part["type"] == "image_url"]  # fmt: skip
+    assert set(details) == {sent} and len(details) == 18
+    manifest = read_manifest(out)
+    assert sent in (manifest.image_detail, manifest.condition.image_detail)
+    capsys.readouterr()
+    assert run_command(["score", str(out)]) == 0
+    assert f"image detail {sent}" in " ".join(capsys.readouterr().out.split())
+
+
+def dry(bench, model, **fields):
+    urls = ("http://127.0.0.1:1/v1",) if model.startswith("server") else ()
+    condition = Condition(max_tokens=900, **fields)
+    return estimate(RunSpec(benchmark=bench, model=model, task="twi", base_urls=urls, condition=condition))
+
+
+def test_the_saving_is_in_the_dry_run(bench):
+    plain = dry(bench, "google/gemini-4-argon")
+    cached = dry(bench, "google/gemini-4-argon", use_schema=False)
+    assert plain.cached_tokens == 0 and plain.saved_usd == 0 < plain.could_save_usd
+    assert cached.cached_tokens > 2 * 9 * 1_120 and cached.saved_usd == pytest.approx(plain.could_save_usd, rel=0.01)
+    assert cached.cost_usd == pytest.approx(plain.cost_usd - cached.saved_usd, rel=0.01)
+    assert dry(bench, "server/qwen", use_schema=False).cached_tokens == 0
+    batch = RunSpec(benchmark=bench, model="google/gemini-4-argon", task="twi", batch=True,
+                    condition=Condition(use_schema=False))  # fmt: skip
+    assert estimate(batch).cached_tokens == 0, "hours may pass between the steps of a batch"
+
+
+async def write_attempt(folder, usage):
+    ledger = Ledger(folder / "ledger.sqlite")
+    attempt = Attempt(number=1, endpoint="", outcome="ok", is_sent=True, latency_s=0.1, usage=usage)
+    ledger.note_attempt("key", attempt, Charge(1.0))
+    await ledger.wait_written()
+    await asyncio.sleep(0)
+    ledger.close()
+
+
+def test_the_saving_is_beside_the_cost(tmp_path):
+    asyncio.run(write_attempt(tmp_path, Usage(input=1_000_000, cached=600_000, written=100_000, output=10)))
+    ((_, told),) = say_cache_used(tmp_path, "anthropic/claude-opus-4-6")
+    # Read: 0.6 × (5 − 0.5); written: 0.1 × (6.25 − 5).
+    assert told == "60 % of the input tokens read from it, 10 % written to it; saved $2.58 at list price"
+    assert say_cache_used(tmp_path, "server/x") == [("cache", told.partition(";")[0])]

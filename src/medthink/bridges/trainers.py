@@ -6,7 +6,7 @@ would shift all later images, so there its angle brackets become square ones.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -308,9 +308,12 @@ def _read_key(text: str) -> RewardKey:
 
 
 def _text_of(completion: Any) -> str:
-    """A plain text, or that of the last message, whose content may be in parts; "" if there is none."""
+    """A plain text, or that of a message or the last of several, whose content may be in parts; "" if there is none."""
     if isinstance(completion, list | tuple):
-        completion = completion[-1].get("content") if completion else None
+        completion = completion[-1] if completion else None
+    if isinstance(completion, Mapping):
+        completion = completion.get("content")
     if isinstance(completion, str):
         return completion
-    return "".join(part.get("text") or "" for part in completion or ())
+    parts = completion if isinstance(completion, list | tuple) else ()
+    return "".join(part.get("text") or "" for part in parts if isinstance(part, Mapping))

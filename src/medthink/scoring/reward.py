@@ -53,8 +53,11 @@ def reward_key(case: Case, task: RewardTask) -> RewardKey:
     )
 
 
-def reward(case: Case, reply: str, *, task: RewardTask | None = None, process_weight: float = PROCESS_WEIGHT) -> Reward:
-    """Reward a reply to a case; without a task, as a reply in three steps if it has any of them."""
+def reward(
+    case: Case, reply: str | None, *, task: RewardTask | None = None, process_weight: float = PROCESS_WEIGHT
+) -> Reward:
+    """Reward a reply to a case; without a task, as a reply in three steps if it has any of them; None is no answer."""
+    reply = reply or ""
     known = task or ("twi" if '"step1_per_image_findings"' in reply else "answer")
     return reward_by_key(reward_key(case, known), reply, process_weight=process_weight)
 

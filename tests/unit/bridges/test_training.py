@@ -197,8 +197,10 @@ class TestTrainers:
         truth = rows(tmp_path / "verl/train.parquet")[0]["reward_model"]["ground_truth"]
         assert compute_score("medthink", right, truth, {}) == {"score": 1.0, "letter": 1.0, "parsed": 1.0}
         assert compute_score("medthink", None, truth)["parsed"] == 0.0
-        nothing = [[], None, [{"role": "assistant"}], [{"role": "assistant", "content": None}]]
-        assert reward_completions(nothing, [solution] * 4) == [0.0] * 4
+        no_text = [{"content": None}, {"content": [None]}, {"content": [{"type": "image"}]}, {"role": "assistant"}]
+        nothing = [[], None, [None], *no_text, *([message] for message in no_text)]
+        assert reward_completions(nothing, [solution] * len(nothing)) == [0.0] * len(nothing)
+        assert reward_completions([{"role": "assistant", "content": right}], [solution]) == [1.0]
         assert compute_score("medthink", "…", truth) == {"score": 0.0, "letter": 0.0, "parsed": 0.0}
 
 

@@ -664,3 +664,23 @@ def test_docs_list_every_code_with_its_severity() -> None:
     text = (Path(__file__).parents[3] / "docs" / "checks.md").read_text()
     for defect in DEFECTS.values():
         assert f"| `{defect.code}` | {defect.meaning} | {defect.remedy} |" in text, defect.code
+
+
+def test_files_checked_in_an_earlier_session_are_not_decoded_again(draft, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    benchmark = draft.write()
+    file = min((draft.root / "images").rglob("*.jpg"))
+    file.write_bytes(file.read_bytes()[:-40])
+    first = check_benchmark(benchmark, images=True).problems
+    assert first
+    monkeypatch.setattr(image_files, "check_image_file", lambda *_: pytest.fail("a picture was decoded again"))
+    assert check_benchmark(benchmark, images=True).problems == first
+
+
+def test_a_file_that_changed_is_checked_again(draft, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    benchmark = draft.write()
+    assert check_benchmark(benchmark, images=True).problems == ()
+    file = min((draft.root / "images").rglob("*.jpg"))
+    file.write_bytes(b"no picture")
+    assert [problem.code for problem in check_benchmark(benchmark, images=True).problems] == ["image-format-refused"]

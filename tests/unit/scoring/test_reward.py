@@ -81,6 +81,11 @@ def test_a_reply_that_commits_to_nothing_earns_nothing_and_says_so() -> None:
     assert (earned.total, earned.state, earned.process) == (0.0, "unparsed", None) and earned.detail
 
 
+def test_no_reply_is_no_answer(case: Case) -> None:
+    assert reward(case, None) == reward(case, "")
+    assert reward(case, None).state == "unparsed"
+
+
 def test_the_form_of_a_reply_decides_where_no_task_is_named(case: Case) -> None:
     twi = json.dumps(expert_reply(case, "twi"))
     assert reward(case, twi) == reward(case, twi, task="twi")

@@ -3,7 +3,7 @@
 import multiprocessing
 import os
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import lru_cache, partial
@@ -12,11 +12,15 @@ from itertools import chain
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from medthink.cases.case import Case, Image, ImageStore
 from medthink.cases.check.report import DataProblem, FoundDefect, locate
 from medthink.cases.images.jpeg import JPEG_SIGNATURE
+from medthink.cases.images.result_cache import ResultCache
 from medthink.cases.images.similarity import ImageAppearance, appearance, look_alikes
 from medthink.cases.images.stores import LINKS_OUT, MISSING, path_problem
+from medthink.core.digest import digest_bytes, digest_value
 from medthink.core.errors import DataError
 from medthink.core.plugins import Made, Portion, PortionRunner
 
@@ -98,6 +102,7 @@ def _folder_of(path: str) -> str:
     return path.rpartition("/")[0]
 
 
+_KIND = "checks"
 _CHUNK = 16
 _PORTION = 128  # worth the way to another machine
 _FEW = 32  # done before another process has started
@@ -239,7 +244,7 @@ def check_image_files(
 ) -> Iterator[tuple[FilledSlot, ImageFileCheck]]:
     """Check every file in the order of the slots, with `spread` if given, else on all cores if there are many."""
     if spread is None and len(slots) <= _FEW:
-        yield from ((slot, _look_at(store, slot)) for slot in slots)
+        yield from zip(slots, _look_at_all(store, slots), strict=True)
         return
     size = _CHUNK if spread is None else _PORTION
     chunks = [slots[start : start + size] for start in range(0, len(slots), size)]
@@ -278,7 +283,31 @@ def _unpack(store: bytes) -> ImageStore:
 
 
 def _look_at_chunk(store: bytes, chunk: Iterable[FilledSlot]) -> list[ImageFileCheck]:
-    return [_look_at(_unpack(store), slot) for slot in chunk]
+    return _look_at_all(_unpack(store), list(chunk))
+
+
+def _look_at_all(store: ImageStore, slots: Sequence[FilledSlot]) -> list[ImageFileCheck]:
+    """The checks of these files; those kept on disk from an earlier session are not made again."""
+    cache = ResultCache(_KIND)
+    keys = [_key_of(store, slot) for slot in slots]
+    kept = cache.find([key for key in keys if key])
+    checks = [
+        msgspec.msgpack.decode(kept[key], type=ImageFileCheck) if key in kept else _look_at(store, slot)
+        for key, slot in zip(keys, slots, strict=True)
+    ]
+    cache.keep({
+        key: msgspec.msgpack.encode(check) for key, check in zip(keys, checks, strict=True) if key and key not in kept
+    })
+    return checks
+
+
+def _key_of(store: ImageStore, slot: FilledSlot) -> str:
+    """What a check depends on: the bytes, and the slot and path that it names; "" for a file that cannot be read."""
+    try:
+        data = store.read(slot.path)
+    except DataError:
+        return ""
+    return digest_value([digest_bytes(data), slot.field, slot.path])
 
 
 def _look_at(store: ImageStore, slot: FilledSlot) -> ImageFileCheck:

@@ -57,6 +57,6 @@ class ResultCache:
         table.execute("PRAGMA journal_mode = WAL")
         table.execute("PRAGMA synchronous = NORMAL")
         table.execute(
-            "CREATE TABLE IF NOT EXISTS results (key TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID"
+            "CREATE TABLE IF NOT EXISTS results (key TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT"
         )
         return table

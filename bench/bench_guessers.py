@@ -15,8 +15,9 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from made_cases import make_row
 from PIL import Image
+
+from made_cases import make_row
 
 CASES = 8_067
 TEST_SHARE = 11

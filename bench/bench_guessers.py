@@ -27,7 +27,7 @@ SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u")]
 
 
 def write_bench(root: Path, cases: int) -> None:
-    """The benchmark; every image is one of 64 pictures with a comment of its own, so that no two digests are the same."""
+    """The benchmark; every image is one of 64 pictures with a comment of its own, so that all digests differ."""
     rng = np.random.default_rng(1)
     lexicon = ["".join(rng.choice(SYLLABLES, 3)) for _ in range(4_000)]
     diagnoses = [" ".join(rng.choice(lexicon, rng.integers(1, 4))) for _ in range(3_000)]

@@ -10,8 +10,9 @@ from medthink.core.tables import csv_text
 from medthink.metrics.registry import METRICS, shown_in
 from medthink.report.guessing import GroupAudit, points_with_interval
 from medthink.report.runs import ComparableGroup, ReportRun, answer_pairs
-from medthink.report.tables import metric_value, states_text, tokens_per_case, without_columns
+from medthink.report.tables import metric_value, tokens_per_case, without_columns
 from medthink.scoring.scores import AnswerScores, cost_text, rate_text, value_text
+from medthink.scoring.tables import unanswered_text
 from medthink.stats.comparisons.ranks import RankedRun
 from medthink.stats.estimate import Measured, ends_of, rank_range, value_of
 from medthink.workflow.tasks import known_texts
@@ -169,7 +170,7 @@ def paper_table(group: ComparableGroup, audits: Mapping[str, RunAudit]) -> Table
                 rank_range(place.rank, place.worst) if place else "–",
                 str(place.tier) if place else "–",
                 *(value_text(metric_value(entry.scores, text.name, metric)) for text, metric in steps),
-                states_text(answers.states),
+                unanswered_text(answers.states),
                 cost_text(entry.scores.usage),
             )
         )

@@ -18,8 +18,8 @@ _COLUMNS = ("Run", "Accuracy, 95 % interval", "Strongest rival", "Gain over it, 
 _NUMBERS = {3, 4}
 _LEGEND = (
     "Dot and line: accuracy and its 95 % interval. Dashed tick: the strongest rival, which lacks the decisive input. "
-    "Thin line: chance. Gain is accuracy minus the rival's on the same cases. “Guessing only”: there is no run of the "
-    "same model without images, so the gain may come from the text and not from the images."
+    "Thin line: chance. Gain is accuracy minus the rival's on the same cases. “No image-free run given”: without a "
+    "run of the same model without images, the gain may come from the text and not from the images."
 )
 
 
@@ -128,7 +128,7 @@ def _gain_cells(audit: RunAudit | None) -> Iterator[str]:
         return
     value, _, interval = points_with_interval(audit.diagnostic_gain).partition(" ")
     yield tag("b", value)
-    flag = () if audit.has_own_blind else (tag("span", " · guessers only", class_="flag"),)
+    flag = () if audit.has_own_blind else (tag("span", " · no image-free run given", class_="flag"),)
     yield tag("span", interval.strip("()"), *flag, class_="under")
 
 

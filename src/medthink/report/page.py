@@ -26,16 +26,24 @@ from medthink.report.runs import ComparableGroup, ReportRun, group_entries, load
 from medthink.report.summary import summarise_group
 from medthink.report.tables import headline_table, pairwise_markup, steps_table, table_markup
 from medthink.runs.run import RunOrPath, path_of
+from medthink.scoring.tables import TIERS_MEANING
 from medthink.workflow.tasks import known_texts
 
 _TITLE = "Diagnostic reasoning report"
 _READING = (
     "Every accuracy is over all cases: a reply that could not be read, a refusal or a failure counts as wrong, and "
     "their number is given next to it. Intervals are 95 % confidence intervals; in figures they are lines.",
-    "A rank is a range that contains the run's true rank with 95 % confidence, over all comparisons together. Every "
-    "run of a higher tier is significantly better than every run of a lower one; within a tier no claim is made.",
+    "A rank is a range that contains the run's true rank with 95 % confidence, over all comparisons together.",
     "Runs on other cases, other data or with an expert's cues are shown in separate groups and never ranked together.",
 )
+
+
+def _reading(groups: Sequence[ComparableGroup]) -> tuple[str, ...]:
+    """How the page is read; what a tier means, where a group has two."""
+    has_tiers = any(place.tier > 1 for group in groups for _, place in group.ranked())
+    return (*_READING, TIERS_MEANING) if has_tiers else _READING
+
+
 _STEPS = "Means over cases, of the texts that have a score."
 
 
@@ -127,7 +135,7 @@ def _summary(groups: Sequence[ComparableGroup], audited: Sequence[GroupAudit]) -
         first, *rest = summarise_group(group, {entry.label: audit for entry, audit in audits.audits})
         yield tag("p", _unbroken(first), class_="lead")
         yield tag("ul", *(tag("li", _unbroken(sentence)) for sentence in rest))
-    yield fold_section("How to read this", tag("ul", *(tag("li", sentence) for sentence in _READING)))
+    yield fold_section("How to read this", tag("ul", *(tag("li", sentence) for sentence in _reading(groups))))
 
 
 def _unbroken(sentence: str) -> str:

@@ -57,7 +57,7 @@ def _headline(group: ComparableGroup, audits: Mapping[str, RunAudit]) -> str:
     if audit is None:
         return f"{right}; guessing by chance gets {as_percent(chance(group), 0)}."
     caveat = (
-        "" if audit.has_own_blind else ", compared with guessers only: there is no run of that model without images"
+        "" if audit.has_own_blind else "; no image-free run of that model was given, so the rivals are guessers only"
     )
     return (
         f"{right}. Its strongest rival, {audit.strongest_rival}, gets "
@@ -72,7 +72,7 @@ def _told_apart(group: ComparableGroup) -> str:
         return ""
     best = ranked[0][1]
     if best.worst == 1:
-        return "Every other run is significantly worse (rank 1)."
+        return "Every other run is shown to be worse (95 %): it has rank 1."
     leaders = [entry.label for entry, place in ranked[1:] if place.is_leader]
     if len(leaders) + 1 == len(ranked) == best.worst:
         return f"These cases do not distinguish the {len(ranked)} runs: no rank is certain."

@@ -7,6 +7,7 @@ from medthink.core.numbers import as_count, as_points, as_points_and_ends
 from medthink.metrics.registry import shown_in
 from medthink.report.runs import ComparableGroup, ReportRun, answer_pairs
 from medthink.scoring.scores import MetricScore, Scores, cost_text, rate_text, value_text
+from medthink.scoring.tables import unanswered_text
 from medthink.stats.comparisons.ranks import RankedPair
 from medthink.stats.estimate import Measured, Undefined, ends_of, rank_range, value_of
 from medthink.workflow.written_text import WrittenText
@@ -46,7 +47,7 @@ def headline_table(group: ComparableGroup) -> Table:
                 rank_range(place.rank, place.worst) if place else "–",
                 str(place.tier) if place else "–",
                 f"{answers.n_predictions:,}",
-                states_text(answers.states),
+                unanswered_text(answers.states),
                 rate_text(answers.accuracy_answered),
                 as_count(tokens_per_case(entry)),
                 cost_text(entry.scores.usage),
@@ -94,11 +95,6 @@ def metric_value(scores: Scores, step: str, metric: str) -> Measured | None:
     """One metric of one step."""
     found = (one.value for part in scores.steps if part.step == step for one in part.metrics if one.metric == metric)
     return next(found, None)
-
-
-def states_text(states: dict[str, int]) -> str:
-    """The predictions that are not ok, by state; a dash if all are."""
-    return ", ".join(f"{count:,} {state}" for state, count in states.items() if state != "ok" and count) or "–"
 
 
 def tokens_per_case(entry: ReportRun) -> float | None:

@@ -1,6 +1,6 @@
 """Runs on the same cases, compared as one family: differences, flipped cases, ranks, and the detectable difference."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,16 +10,18 @@ import numpy as np
 
 from medthink.cases.case import Case
 from medthink.cases.slices import SMALL, group_by_slice, slice_cases
+from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
 from medthink.core.numbers import NOTHING
 from medthink.metrics.answers import most_frequent
 from medthink.scoring.comparable import cases_rng, rank_together, share_kind, why_incomparable
 from medthink.scoring.inputs import load_all, restrict_to_cases
 from medthink.scoring.score import cached_scores, score_letters
-from medthink.scoring.scores import PartialRun, Scores
+from medthink.scoring.scores import PartialRun, Scores, samples_per_case
 from medthink.stats.comparisons.differences import compare_in_parts
 from medthink.stats.comparisons.ranks import Ranking
 from medthink.stats.estimate import Floats, Measured, Undefined
+from medthink.stats.intervals import share_interval
 from medthink.stats.items import ItemTable, SuspectKeys, item_table, suspect_keys
 from medthink.stats.power import Resolution, minimum_detectable_difference
 
@@ -59,11 +61,19 @@ class PairOfRuns(msgspec.Struct, frozen=True, kw_only=True):
     slices: tuple[SliceDifference, ...]
 
 
+class SampledRuns(msgspec.Struct, frozen=True, kw_only=True):
+    """Runs that asked the same of one model, with the accuracy that they have as samples of one run."""
+
+    runs: tuple[str, ...]
+    accuracy: Measured
+
+
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Several runs on the same cases, compared as one family.
 
     `ranking` is None for two runs and for runs of several kinds. A p-value equal to `p_floor` means "this or less".
-    `partial` gives the progress of each unfinished run: `n_cases` are those that all have.
+    `partial` gives the progress of each unfinished run: `n_cases` are those that all have. `states` counts each run's
+    answers by state; `samples` are runs that might as well be one run with several samples a case.
     """
 
     runs: tuple[str, ...]
@@ -74,6 +84,8 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     method: str
     p_floor: float
     partial: dict[str, PartialRun] = {}
+    states: dict[str, dict[str, int]] = {}
+    samples: tuple[SampledRuns, ...] = ()
 
     def __repr__(self) -> str:
         different = sum(pair.is_different for pair in self.pairs)
@@ -149,6 +161,8 @@ def compare_runs(scored: Sequence[Scores], cases: dict[int, Case]) -> Comparison
         ranking=_with_scored_means(family, scored) if len(scored) > 2 and share_kind(scored) else None,
         method=family.method,
         p_floor=family.p_floor,
+        states={one.origin.name: one.answers.states for one in scored if one.answers},
+        samples=tuple(_find_samples(scored)),
     )
 
 
@@ -164,6 +178,21 @@ def refuse_incomparable(scored: Sequence[Scores]) -> None:
                 f"{one.origin.name} and {other.origin.name} cannot be compared: {why}",
                 remedy="compare runs of the same benchmark, cases and kind",
             )
+
+
+def _find_samples(scored: Sequence[Scores]) -> Iterator[SampledRuns]:
+    """The runs with the same model, task, condition and prompts; submission files do not say what was asked."""
+    alike: dict[str, list[Scores]] = {}
+    for one in scored:
+        if one.origin.condition is not None:
+            asked = [one.origin.model, one.origin.task, one.origin.condition, one.origin.prompts]
+            alike.setdefault(digest_value(asked), []).append(one)
+    for runs in (found for found in alike.values() if len(found) > 1):
+        shares = np.mean([[case.right for case in one.cases] for one in runs], axis=0)
+        yield SampledRuns(
+            runs=tuple(one.origin.name for one in runs),
+            accuracy=share_interval(shares, samples=sum(map(samples_per_case, runs))),
+        )
 
 
 def _cases_where(ids: list[int], chosen: np.ndarray[Any, np.dtype[np.bool_]]) -> tuple[int, ...]:

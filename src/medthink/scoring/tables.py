@@ -19,6 +19,10 @@ Row = tuple[str, ...]
 MOST_LETTERED = 12
 
 
+TIERS_MEANING = "Every run of a tier is shown to be better (95 %) than all of the next; within a tier no claim is made."
+"""Said only where there are two tiers or more."""
+
+
 class RivalColumns(NamedTuple):
     """Shown next to a run's accuracy: the strongest rival that sees no image, and the gain over it."""
 
@@ -110,20 +114,23 @@ def ranking_table(comparison: Comparison) -> Table:
             "yes" if one.is_leader else "",
             *([" ".join(one.letters)] if has_letters else ()),
             str(one.tier),
+            unanswered_text(comparison.states.get(comparison.runs[one.run], {})),
         )
         for one in ranked
     ]
-    columns = ("rank", "run", "accuracy (95 %)", "leader", *(["letters"] if has_letters else ()), "tier")
+    columns = ("rank", "run", "accuracy (95 %)", "leader", *(["letters"] if has_letters else ()), "tier", "no letter")
     return Table(columns, tuple(rows), title="Ranks (95 % range)")
 
 
 def ranking_note(comparison: Comparison) -> str:
     """An explanation of leaders, letters and tiers, in the order of the table's columns."""
-    lettered = "Runs that share a letter are not distinguishable. " if len(comparison.runs) <= MOST_LETTERED else ""
+    ranked = comparison.ranking.runs if comparison.ranking else ()
+    lettered = "Runs that share a letter are not distinguishable. " if len(ranked) <= MOST_LETTERED else ""
+    tiers = f"{TIERS_MEANING} " if len({one.tier for one in ranked}) > 1 else ""
     return (
         "Leaders: no run is shown to be better; the best run is among them with 95 % confidence. "
-        f"{lettered}Every run of a tier is better than all of the next; within a tier no claim is made. Not "
-        "distinguishable means that these cases do not show which is better, not that the runs are equal."
+        f"{lettered}{tiers}Not distinguishable means that these cases do not show which is better, not that the runs "
+        "are equal."
     )
 
 
@@ -132,7 +139,16 @@ def with_short_names(comparison: Comparison) -> Comparison:
     names = short_names(comparison.runs)
     pairs = tuple(replace(pair, a=names[pair.a], b=names[pair.b]) for pair in comparison.pairs)
     partial = {names[run]: how_far for run, how_far in comparison.partial.items()}
-    return replace(comparison, runs=tuple(names[run] for run in comparison.runs), pairs=pairs, partial=partial)
+    states = {names[run]: counts for run, counts in comparison.states.items()}
+    samples = tuple(replace(one, runs=tuple(names[run] for run in one.runs)) for one in comparison.samples)
+    return replace(
+        comparison,
+        runs=tuple(names[run] for run in comparison.runs),
+        pairs=pairs,
+        partial=partial,
+        states=states,
+        samples=samples,
+    )
 
 
 def partial_note(comparison: Comparison) -> str:
@@ -143,13 +159,22 @@ def partial_note(comparison: Comparison) -> str:
     return f"Partial: {far}. Compared on the {comparison.n_cases:,} cases that all have."
 
 
+def samples_note(comparison: Comparison) -> str:
+    """Runs that asked the same of one model, and their accuracy as samples of one run; "" if there are none."""
+    return " ".join(
+        f"{', '.join(one.runs[:-1])} and {one.runs[-1]} asked the same of one model: as samples of one run, its "
+        f"accuracy is {rate_text(one.accuracy)}."
+        for one in comparison.samples
+    )
+
+
 def comparison_card(comparison: Comparison) -> Markup:
     """The comparison as a notebook shows it."""
     short = with_short_names(comparison)
     tables = [one for one in (pairs_table(short), ranking_table(short)) if one.rows]
     note = tag("p", ranking_note(short)) if short.ranking else ""
-    partial = tag("p", partial_note(short)) if short.partial else ""
-    return joined((tag("p", f"Cases: {short.n_cases:,}"), partial, *map(_draw, tables), note))
+    above = [tag("p", text) for text in (partial_note(short), samples_note(short)) if text]
+    return joined((tag("p", f"Cases: {short.n_cases:,}"), *above, *map(_draw, tables), note))
 
 
 def scores_card(one: Scores) -> Markup:
@@ -173,15 +198,24 @@ def _draw(one: Table) -> Markup:
 
 def _headline(one: Scores) -> Row:
     answers, usage = one.answers, one.usage
-    states = answers.states if answers else {}
     return (
         one.origin.name,
         _counted(one),
         rate_text(answers.accuracy) if answers else "–",
         rate_text(answers.accuracy_answered) if answers else "–",
-        ", ".join(f"{count} {state}" for state, count in states.items() if count) or "–",
+        states_text(answers.states) if answers else "–",
         cost_text(usage),
     )
+
+
+def states_text(states: Mapping[str, int]) -> str:
+    """The number of answers in each state."""
+    return ", ".join(f"{count:,} {state}" for state, count in states.items() if count) or "–"
+
+
+def unanswered_text(states: Mapping[str, int]) -> str:
+    """The number of answers in each state but ok; a dash if all are."""
+    return states_text({state: count for state, count in states.items() if state != "ok"})
 
 
 def _counted(one: Scores) -> str:

@@ -1,7 +1,14 @@
 """A comparison, a report, the board and a preview say the same about the same results, in whatever order they come."""
 
-import pytest
+import json
 
+import pytest
+from msgspec import to_builtins
+from msgspec.structs import replace
+
+from ledger_rows import replace_predictions
+from medthink.audit.rivals import rival_guesses
+from medthink.audit.runs import audit_run
 from medthink.board.moderation import publish
 from medthink.board.packing import pack_run
 from medthink.board.publish import DirectSubmission, add_to_board
@@ -9,12 +16,21 @@ from medthink.board.queue import Upload, receive
 from medthink.board.ranking import make_leaderboard
 from medthink.board.submissions import find_submission
 from medthink.board.worker import process_next
+from medthink.cases.benchmark import Benchmark
+from medthink.cli.command import run_command
 from medthink.core.errors import UsageError
+from medthink.report.guessing import audit_group, points_with_interval
+from medthink.report.page import write_report
 from medthink.report.runs import group_entries, load_entries
 from medthink.runs.session import run as run_model
 from medthink.scoring.comparable import rank_together
 from medthink.scoring.compare import compare_paths
+from medthink.scoring.score import score_run
+from medthink.web.app.benchmarks import BenchmarkCache
 from medthink.web.board.compare import compare_rows
+from medthink.web.runs.accuracy import find_accuracy, find_gain
+from medthink.web.runs.compare_page import compare_two_runs
+from medthink.web.runs.index import RunIndex
 from medthink.workflow.condition import Condition
 
 
@@ -93,3 +109,89 @@ def test_a_preview_counts_the_blind_run_that_the_board_will_count(store, held, e
     row = next(row for row in make_leaderboard(store, entered).rows if row.submission.token == token)
     assert row.gain.has_own_blind
     assert (preview.gain, preview.rival) == (row.gain.gain, row.gain.rival)
+
+
+def test_every_door_tells_one_accuracy_one_difference_and_one_gain(store, held, entered, bench, tmp_path, capsys):
+    runs = {
+        name: run_model(
+            bench, model="baseline/random", out=tmp_path / name, condition=Condition(image_share=share)
+        ).path
+        for name, share in (("blind", 0), ("seeing", 1))
+    }
+    # A baseline answers alike with and without images: here it is always A without.
+    lines = [json.loads(line) for line in (runs["blind"] / "predictions.jsonl").read_text().splitlines()]
+    written = "".join(f"{json.dumps(line | {'prediction': 'A', 'letter_shown': 'A'})}\n" for line in lines)
+    replace_predictions(runs["blind"], written.encode())
+    fields = {"team": "us", "model": "baseline/random"}
+    token, _ = preview_of(store, held, entered, runs["blind"], tmp_path / "b.jsonl", **fields)
+    publish(store, token, actor="ann")
+    token, preview = preview_of(store, held, entered, runs["seeing"], tmp_path / "s.jsonl", **fields)
+    publish(store, token, actor="ann")
+    made = make_leaderboard(store, entered)
+    rows = {
+        name: next(row for row in (*made.rows, *made.partial) if (row.submission.token == token) == (name == "seeing"))
+        for name in runs
+    }
+
+    (group,) = group_entries(load_entries(list(runs.values())))
+    entries = {one.name: one for one in group.lettered}
+    index = RunIndex([tmp_path], BenchmarkCache())
+    indexed = {name: next(run for run in index.runs() if run.name == name) for name in runs}
+    indexed["seeing"].bench.learn_rivals()
+    accuracies = {
+        name: [
+            score_run(path).answers.accuracy,
+            entries[name].accuracy,
+            rows[name].scores.answers.accuracy,
+            rounded(find_accuracy((indexed[name],)).accuracy),
+        ]
+        for name, path in runs.items()
+    }
+    for found in accuracies.values():
+        assert found == [found[0]] * 4
+
+    compared = compare_paths([runs["seeing"], runs["blind"]]).pairs[0]
+    (ranked,) = group.ranking.pairs
+    sign = 1 if group.lettered[ranked.a].name == "seeing" else -1
+    differences = [
+        compared.difference,
+        turned(ranked.difference, sign),
+        compare_rows(rows["seeing"], rows["blind"], {}).pairs[0].difference,
+        compare_two_runs(indexed["seeing"], indexed["blind"]).pairs[0].difference,
+        preview.difference,
+    ]
+    assert compared.won and compared.lost
+    assert [ends(one) for one in differences] == [pytest.approx(ends(compared.difference))] * 5
+    capsys.readouterr()
+    assert run_command(["compare", str(runs["seeing"]), str(runs["blind"]), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["pairs"][0]["difference"] == to_builtins(compared.difference)
+    (audited,) = [audit for entry, audit in audit_group(group, trains=False).audits if entry.name == "seeing"]
+    rival = audited.strongest_rival
+    gains = [
+        audited.diagnostic_gain,
+        audit_run(
+            score_run(runs["seeing"]), rival_guesses(Benchmark.open(bench), "test"), [score_run(runs["blind"])]
+        ).diagnostic_gain,
+        rows["seeing"].gain.gain,
+        preview.gain,
+        find_gain((indexed["seeing"], *indexed.values())),
+    ]
+    assert gains == [audited.diagnostic_gain] * 5
+    standing = find_accuracy((indexed["seeing"], *indexed.values()))
+    assert [rows["seeing"].gain.rival, preview.rival, standing.rival] == [rival] * 3
+    html = write_report([*runs.values()], tmp_path / "report.html").read_text(encoding="utf-8")
+    assert points_with_interval(audited.diagnostic_gain) in html
+
+
+def rounded(measured):
+    """As scores are when they are stored."""
+    value, low, high = (round(one, 10) for one in (measured.value, measured.low, measured.high))
+    return replace(measured, value=value, low=low, high=high)
+
+
+def turned(measured, sign):
+    return measured if sign > 0 else replace(measured, value=-measured.value, low=-measured.high, high=-measured.low)
+
+
+def ends(measured):
+    return measured.value, measured.low, measured.high

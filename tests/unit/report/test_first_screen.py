@@ -52,8 +52,8 @@ def test_every_run_has_accuracy_rival_gain_and_cost_in_one_row(blind, audited, f
 
 def test_a_gain_over_guessing_only_is_marked(blind, audited, first_screen):
     rows = dict(zip((entry.name for entry in blind.lettered), first_screen.split("<tr>")[2:], strict=True))
-    assert "guessers only" not in rows["share-100"]  # its own run without images is here
-    assert "guessers only" in rows["low"]
+    assert "no image-free run given" not in rows["share-100"]  # its own run without images is here
+    assert "no image-free run given" in rows["low"]
     sentence = summarise_group(blind, {entry.label: audit for entry, audit in audited.audits})[1]
     assert "strongest rival" in sentence and "guessing gets 20 %" not in sentence
 

@@ -42,7 +42,7 @@ def test_a_leader_stands_alone_only_when_its_rank_is_certain(blind):
         runs = (replace(places[0], worst=worst), *places[1:])
         return summarise_group(blind._replace(ranking=replace(blind.ranking, runs=runs)))[2]
 
-    assert "Every other run is significantly worse" in ranked(1)
+    assert "Every other run is shown to be worse (95 %)" in ranked(1)
     assert "Every other run" not in ranked(2)
     assert "Its rank lies within 1–2 of 7" in ranked(2)
 

@@ -1,20 +1,27 @@
 """Runs are compared pair by pair on the same cases, or refused."""
 
+import json
+import re
+
 import msgspec
 import numpy as np
 import pytest
 
+from ledger_rows import replace_predictions
 from medthink.cases.benchmark import Benchmark
 from medthink.cli.command import run_command
 from medthink.core.errors import UsageError
 from medthink.core.numbers import as_p_value
 from medthink.runs.selection import Selection
-from medthink.scoring.compare import compare_runs, detectable_difference
+from medthink.scoring.comparable import rank_together
+from medthink.scoring.compare import compare_paths, compare_runs, detectable_difference
 from medthink.scoring.inputs import load_run
 from medthink.scoring.score import cached_scores, score_run
 from medthink.scoring.scores import CaseScore, ScoredSource, Scores, difference_text, rate_text
+from medthink.scoring.tables import ranking_note
 from medthink.stats.comparisons.paired import mcnemar_p
 from medthink.stats.estimate import Estimate, Undefined
+from medthink.stats.intervals import rate_interval
 from medthink.workflow.condition import Condition
 
 
@@ -246,3 +253,59 @@ def test_the_verdict_of_a_pair_is_the_power_of_its_own_test(make_run, bench):
     assert compare_runs(runs[:2], {}).pairs[0].resolution.threshold is None
     three = compare_runs(runs, {})
     assert {pair.resolution.threshold for pair in three.pairs} == {three.ranking.power_z}
+
+
+def test_the_command_counts_answers_by_state(make_run, capsys):
+    runs = [make_run(name, model=f"baseline/{name}") for name in ("random", "longest")]
+    refusing(runs[0], 3)
+    capsys.readouterr()
+    assert run_command(["compare", *map(str, runs)]) == 0
+    assert re.search(r"answers +37 ok, 3 refused +40 ok", capsys.readouterr().out)
+    assert run_command(["compare", *map(str, runs), str(make_run("majority", model="baseline/majority"))]) == 0
+    assert "no letter" in (shown := capsys.readouterr().out) and "3 refused" in shown
+
+
+def refusing(path, count):
+    """Turn the first answers of a run into refusals, as if a provider had refused them."""
+    lines = [json.loads(line) for line in (path / "predictions.jsonl").read_text().splitlines()]
+    for line in lines[:count]:
+        line |= {"state": "refused", "prediction": None}
+        line.pop("letter_shown", None)
+    replace_predictions(path, "".join(f"{json.dumps(line)}\n" for line in lines).encode())
+
+
+def test_runs_that_ask_the_same_of_one_model_are_offered_as_samples(make_run, bench, capsys):
+    runs = [make_run(name, condition=Condition(samples=3)) for name in ("first", "second")]
+    other = make_run("other", condition=Condition(image_share=0.5, samples=3))
+    capsys.readouterr()
+    assert run_command(["compare", *map(str, (*runs, other))]) == 0
+    (found,) = compare_paths((*runs, other)).samples
+    assert found.runs == tuple(map(str, runs))
+    cases = [case for run in runs for case in score_run(run).cases]
+    rows = [(case.case, letter == case.gold) for case in cases for letter in case.letters]
+    expected = rate_interval([hit for _, hit in rows], clusters=[number for number, _ in rows])
+    assert (found.accuracy.value, found.accuracy.low) == pytest.approx((expected.value, expected.low))
+    told = (
+        f"first and second asked the same of one model: as samples of one run, its accuracy is {rate_text(expected)}."
+    )
+    assert told in " ".join(capsys.readouterr().out.split())
+    assert compare_paths((runs[0], other)).samples == ()
+
+
+def test_tiers_are_explained_only_where_there_are_two():
+    rng = np.random.default_rng(3)
+    good, plain, same = [(rng.random(200) < skill).astype(float) for skill in (0.9, 0.5, 0.5)]
+
+    def note(*rights):
+        compared = compare_runs([outcomes(right, f"run {k}") for k, right in enumerate(rights)], {})
+        return ranking_note(msgspec.structs.replace(compared, ranking=rank_together(rights, range(200))))
+
+    assert "Every run of a tier is shown to be better (95 %) than all of the next" in note(good, plain, same)
+    assert "tier" not in note(plain, same, plain)
+
+
+def test_equal_runs_keep_their_order_whatever_the_last_digits_say():
+    thirds = [round(2 / 3, 10)] * 3 + [0.0] * 3
+    whole = [1.0, 1.0, 0.0] + [0.0] * 3
+    for rights in ([thirds, whole, whole], [whole, thirds, whole]):
+        assert [one.run for one in rank_together(rights, range(6)).runs] == [0, 1, 2]

@@ -52,7 +52,14 @@ def compare(
     """
     from medthink.runs.manifest import find_runs
     from medthink.scoring.compare import compare_paths
-    from medthink.scoring.tables import pairs_table, partial_note, ranking_note, ranking_table, with_short_names
+    from medthink.scoring.tables import (
+        pairs_table,
+        partial_note,
+        ranking_note,
+        ranking_table,
+        samples_note,
+        with_short_names,
+    )
 
     runs = find_runs(runs)
     if sequential:
@@ -66,8 +73,9 @@ def compare(
         print_json(to_builtins(comparison))
         return
     comparison = with_short_names(comparison)
-    if comparison.partial:
-        print_line(partial_note(comparison))
+    for note in (partial_note(comparison), samples_note(comparison)):
+        if note:
+            print_line(note)
     if len(comparison.runs) <= _MOST_BESIDE:
         _show_differing(comparison)
         draw(pairs_table(comparison))
@@ -156,8 +164,12 @@ def _vendor_note(vendors: int | None) -> str:
 
 
 def _show_differing(comparison: "Comparison") -> None:
+    from medthink.scoring.tables import states_text
+
     rows = [(field, *values) for field, values in comparison.differing.items()]
-    console().print(print_table(f"Cases: {comparison.n_cases}; the runs differ in", ("field", *comparison.runs), rows))
+    rows.append(("answers", *(states_text(comparison.states.get(run, {})) for run in comparison.runs)))
+    title = f"Cases: {comparison.n_cases}; the runs differ in"
+    console().print(print_table(title, ("field", *comparison.runs), rows))
     console().print()
 
 

@@ -62,7 +62,7 @@ def accuracy_drawing(group: ComparableGroup) -> FigureSpec | None:
     )
     message = f"Accuracy over all {group.n_cases:,} cases with 95 % intervals."
     if len({place.tier for place in places.values()}) > 1:
-        message += " A colour is a tier: each of its runs is significantly better than every run of a lower tier."
+        message += " A colour is a tier: each of its runs is shown to be better (95 %) than every run of a lower tier."
     table = Table(("Run", "Accuracy (95 % interval)", "Rank"), rows, frozenset({1, 2}))
     return FigureSpec("accuracy", "Accuracy by run", message, draw, 0.8 + 0.29 * len(entries), table)
 

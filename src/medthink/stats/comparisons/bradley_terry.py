@@ -11,7 +11,12 @@ from medthink.stats.estimate import Estimate, Floats, Measured, Undefined, check
 from medthink.stats.intervals import normal_quantile, student_quantile
 
 _STEPS = 500
+_HALVINGS = 25
 _CLOSE = 1e-10
+_FARTHEST = 20.0
+"""The logarithm of a strength of which no interval goes beyond: 1 − 1/e^20 is certain."""
+_CLOSE_ENOUGH = 1e-6
+"""Steps of Newton's method are squared from one to the next."""
 
 
 class Game(NamedTuple):
@@ -40,8 +45,9 @@ def bradley_terry(
 
     P(i beats j) = s_i / (s_i + s_j), a tie counting half a win for each (Bradley and Terry 1952; fitted by
     minorisation, Hunter 2004). Half a tie is added to every pair that met, so that one who won everything has a finite
-    strength. `beats_average` is s_i / (s_i + geometric mean). Its interval is Student's on the log scale with the
-    larger of two errors: the model's, and the sandwich over cases, which alone is far too small with few of them.
+    strength. `beats_average` is s_i / (s_i + geometric mean). Its interval holds the strengths whose profile deviance
+    is at most t², or more where the sandwich error over cases is larger than the model's. Rival: Student's interval on
+    the log scale, which covers 82 % where one of two wins nearly always.
 
     Ranks do not rest on the model. Two contestants are separated if their own games say so: t = |Σd|/√Σd² over the
     cases, d being the score minus a half, must exceed the quantile of the largest t when the signs of whole cases are
@@ -111,8 +117,8 @@ def _measure_strengths(wins: Floats, logs: Floats, *, level: float, n: int) -> l
     values, cases = (1 / (1 + np.exp(-logs))).tolist(), len(wins)
     if cases < 2:
         return [Undefined(reason="one case shows no spread", n=n, value=value) for value in values]
-    half = student_quantile(level, cases - 1) * _errors(wins, logs)
-    ends = (1 / (1 + np.exp(-end)) for end in (logs - half, logs + half))
+    lows, highs = _profile_ends(wins, logs, student_quantile(level, cases - 1))
+    ends = (1 / (1 + np.exp(-end)) for end in (lows, highs))
     return [
         Estimate(
             value=value,
@@ -121,23 +127,82 @@ def _measure_strengths(wins: Floats, logs: Floats, *, level: float, n: int) -> l
             level=level,
             n=n,
             clusters=cases,
-            method="Bradley–Terry, Student on the log scale over cases",
+            method="Bradley–Terry, profile deviance over cases",
         )
         for value, low, high in zip(values, *(end.tolist() for end in ends), strict=True)
     ]
 
 
-def _errors(wins: Floats, logs: Floats) -> Floats:
-    """The standard errors of the logarithmic strengths: the model's or the sandwich's, whichever is larger."""
-    total, cases = _with_half_ties(wins.sum(axis=0)), len(wins)
-    chance = 1 / (1 + np.exp(logs[None, :] - logs[:, None]))
-    weight = (total + total.T) * chance * (1 - chance)
-    inverse = np.linalg.pinv(np.diag(weight.sum(axis=1)) - weight)
+def _profile_ends(wins: Floats, logs: Floats, t: float) -> tuple[Floats, Floats]:
+    """For each logarithmic strength, the least and the largest that the deviance over cases does not reject."""
+    model, sandwich = _variances(wins, logs)
+    limits, steps = t**2 * np.maximum(1.0, sandwich / model), t * np.sqrt(np.maximum(model, sandwich))
+    total = _with_half_ties(wins.sum(axis=0))
+    lows, highs = (
+        [_profile_end(total, logs, place, limits[place], side * steps[place]) for place in range(len(logs))]
+        for side in (-1, 1)
+    )
+    return np.array(lows), np.array(highs)
+
+
+def _profile_end(total: Floats, logs: Floats, place: int, limit: float, step: float) -> float:
+    """Where the deviance reaches the limit, in the direction of the step."""
+    best = _log_likelihood(total, logs)
+
+    def is_out(value: float) -> bool:
+        return 2 * (best - _log_likelihood(total, _fit_given(total, logs, place, value))) > limit
+
+    inner, outer = logs[place], logs[place] + step
+    while abs(outer) < _FARTHEST and not is_out(outer):
+        inner, outer = outer, outer + step
+    if abs(outer) >= _FARTHEST:
+        return float(np.copysign(_FARTHEST, step))
+    for _ in range(_HALVINGS):
+        halfway = (inner + outer) / 2
+        inner, outer = (inner, halfway) if is_out(halfway) else (halfway, outer)
+    return float((inner + outer) / 2)
+
+
+def _fit_given(total: Floats, start: Floats, place: int, value: float) -> Floats:
+    """The most likely logarithms, of mean 0, if the one at `place` has this value; by Newton's method."""
+    others = np.arange(len(start)) != place
+    logs = start.copy()
+    logs[place] = value
+    logs[others] -= logs.sum() / others.sum()
+    for _ in range(_STEPS):
+        chance, information = _information(total, logs)
+        slope = (total - (total + total.T) * chance).sum(axis=1)[others]
+        toward = np.linalg.solve(information[np.ix_(others, others)], np.column_stack([slope, np.ones(len(slope))]))
+        # The part of the step that keeps the mean, and no leap beyond what its parabola is good for.
+        change = toward[:, 0] - toward[:, 1] * toward[:, 0].sum() / toward[:, 1].sum()
+        largest = float(np.abs(change).max())
+        logs[others] += change / max(1.0, largest)
+        if largest < _CLOSE_ENOUGH:
+            break
+    return logs
+
+
+def _log_likelihood(total: Floats, logs: Floats) -> float:
+    return -float((total * np.logaddexp(0.0, logs[None, :] - logs[:, None])).sum())
+
+
+def _information(total: Floats, logs: Floats) -> tuple[Floats, Floats]:
+    """The chance that each beats each other, and the matrix of information on the logarithms."""
+    chance: Floats = 1 / (1 + np.exp(logs[None, :] - logs[:, None]))
+    # Not 1 − chance, which would be 0 for a chance next to 1.
+    weight = (total + total.T) * chance * chance.T
+    return chance, np.diag(weight.sum(axis=1)) - weight
+
+
+def _variances(wins: Floats, logs: Floats) -> tuple[Floats, Floats]:
+    """The variances of the logarithmic strengths, by the model and by the sandwich over cases."""
+    cases = len(wins)
+    chance, information = _information(_with_half_ties(wins.sum(axis=0)), logs)
+    inverse = np.linalg.pinv(information)
     residuals = (wins - (wins + wins.transpose(0, 2, 1)) * chance).sum(axis=2)
     residuals -= residuals.mean(axis=0)
     sandwich = inverse @ (residuals.T @ residuals) @ inverse * cases / (cases - 1)
-    errors: Floats = np.sqrt(np.maximum(np.diag(inverse), np.diag(sandwich)))
-    return errors
+    return np.diag(inverse), np.diag(sandwich)
 
 
 def _with_half_ties(wins: Floats) -> Floats:

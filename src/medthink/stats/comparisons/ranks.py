@@ -237,7 +237,8 @@ def _exact_test(means: Floats, level: float) -> _Test:
 
 def _ranked_runs(means: Floats, separated: Bools, *, level: float, is_binary: bool) -> tuple[RankedRun, ...]:
     """`separated[a, b]`: a is shown to be better than b."""
-    order = [int(i) for i in np.lexsort([np.arange(len(means)), -means.mean(axis=1)])]
+    # Rounding must not decide between equals: they keep the order in which they came.
+    order = [int(i) for i in np.lexsort([np.arange(len(means)), -np.round(means.mean(axis=1), 9)])]
     apart = separated | separated.T
     letters, tiers, groups = letter_display(apart, order), tiers_of(apart, order), tie_groups(apart, order)
     return tuple(

@@ -10,6 +10,7 @@ from medthink.core.digest import seed_from
 from medthink.core.markup import Markup, Table, fold_section, tag
 from medthink.judge.exam.results import EXAMS_FILE, ExamResult, read_results
 from medthink.judge.judged import JUDGEMENTS_FILE, JudgedScores, load_judged, score_judged
+from medthink.judge.judgement import JudgeConfig, name_judges
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.preference import other_number
 from medthink.judge.scores import JudgeConfigScores
@@ -44,8 +45,8 @@ _RANKS = (
 def ranks_tables(judged: "Sequence[JudgedReportRun]") -> dict[str, Table]:
     """Every judge's ranking of the runs that it compared, by heading; runs not joined by a chain of pairs apart."""
     parts: list[list[tuple[str, ...]]] = []
-    for judge in _judges(judged):
-        for number, rows in enumerate(_rank(judge, judged)):
+    for judge, name in _judges(judged).items():
+        for number, rows in enumerate(_rank(judge, name, judged)):
             parts += [[]] * (number == len(parts))
             parts[number] = [*parts[number], *rows]
     return {
@@ -56,16 +57,18 @@ def ranks_tables(judged: "Sequence[JudgedReportRun]") -> dict[str, Table]:
     }
 
 
-def _judges(judged: "Sequence[JudgedReportRun]") -> list[str]:
-    return sorted({one.label for run in judged for one in run.scores["preference"] if one.contests})
+def _judges(judged: "Sequence[JudgedReportRun]") -> dict[JudgeConfig, str]:
+    """The judges that compared runs, in the order of their distinct names; two may have one label."""
+    labels = {one.seat: one.label for run in judged for one in run.scores["preference"] if one.contests}
+    return dict(sorted(name_judges(labels).items(), key=lambda named: named[1]))
 
 
-def _rank(judge: str, judged: "Sequence[JudgedReportRun]") -> Iterator[list[tuple[str, ...]]]:
+def _rank(judge: JudgeConfig, name: str, judged: "Sequence[JudgedReportRun]") -> Iterator[list[tuple[str, ...]]]:
     names: dict[int, str] = {}
     said: dict[tuple[int, int, int], list[float]] = {}
     own = {other_number(Run.open(run.entry.path).manifest.digest()): run for run in judged}
     for number, run in own.items():
-        for one in (one for one in run.scores["preference"] if one.label == judge):
+        for one in (one for one in run.scores["preference"] if one.seat == judge):
             for other, contest in one.contests.items():
                 names |= {number: run.entry.label, other: own[other].entry.label if other in own else contest.against}
                 for case, score in contest.scores.items():
@@ -78,7 +81,7 @@ def _rank(judge: str, judged: "Sequence[JudgedReportRun]") -> Iterator[list[tupl
     for part in bradley_terry(games, rng=rng):
         yield [
             (
-                judge,
+                name,
                 names[one.contestant],
                 rank_range(one.rank, one.worst_rank),
                 rate_cell(one.beats_average),

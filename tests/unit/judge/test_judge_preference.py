@@ -3,6 +3,7 @@
 import json
 import re
 
+import msgspec
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -111,6 +112,17 @@ def test_a_pair_judged_from_both_sides_is_one_game(runs):
     both = ranks_tables(score_judgements(load_entries(runs)))["Preference ranks"]
     assert [row[2:] for row in once.rows] == [row[2:] for row in both.rows]
     assert [row[-1] for row in both.rows] == ["4", "4"]
+
+
+def test_judges_of_one_label_are_ranked_apart(runs):
+    judge(runs[0], runs[1])
+    (run, *_) = score_judgements(load_entries(runs))
+    (scores,) = (one for one in run.scores["preference"] if one.contests)
+    other = msgspec.structs.replace(scores, seat=msgspec.structs.replace(scores.seat, prompt="0" * 64))
+    kinds = run.scores.kinds | {"preference": (scores, other)}
+    (table,) = ranks_tables([run._replace(scores=msgspec.structs.replace(run.scores, kinds=kinds))]).values()
+    assert len({row[0] for row in table.rows}) == 2
+    assert [row[-1] for row in table.rows] == ["4"] * 4
 
 
 def test_runs_that_no_pair_joins_are_not_ranked_together(runs, tmp_path):

@@ -162,7 +162,7 @@ def balanced_alone() -> list[Draft]:
         from medthink.core.jsonio import write_jsonl
         from medthink.curate.build import open_stage, run_stage
         from medthink.curate.rulings import Rulings
-        from medthink.curate.stage import read_stage_settings
+        from medthink.curate.settings import read_stage_settings
 
         work = WorkFolder(Path(folder))
         write_jsonl(work.cases / "given.jsonl", (one.row() for one in drafts))

@@ -1,35 +1,54 @@
-"""How long `medthink --help` takes, as a multiple of starting Python at all."""
+"""How long commands take to start: every `--help`, and a comparison and a report of small runs.
 
+CPU seconds, as multiples of starting Python at all, because wall time depends on what else the machine does.
+"""
+
+import resource
 import subprocess
 import sys
-import time
-from statistics import median
+import tempfile
+from pathlib import Path
 
-ROUNDS = 20
-COMMANDS = {
-    "python -c pass": [sys.executable, "-c", "pass"],
-    "medthink --help": [sys.executable, "-m", "medthink", "--help"],
-    "medthink data --help": [sys.executable, "-m", "medthink", "data", "--help"],
-}
+from medthink.cli import COMMANDS
+
+ROUNDS = 5
+_MEDTHINK = (sys.executable, "-m", "medthink")
 
 
-def seconds(command: list[str]) -> float:
-    """Wall time of one start."""
-    begin = time.perf_counter()
-    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-    return time.perf_counter() - begin
+def cpu_seconds(*command: str) -> float:
+    """The CPU time of one start, user and system."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, capture_output=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def least(*command: str) -> float:
+    """The least of several rounds: whatever is added to it is not the command's."""
+    return min(cpu_seconds(*command) for _ in range(ROUNDS))
 
 
 def main() -> None:
-    """Alternate the commands, print medians and ratios."""
-    times: dict[str, list[float]] = {name: [] for name in COMMANDS}
-    for _ in range(ROUNDS):
-        for name, command in COMMANDS.items():
-            times[name].append(seconds(command))
-    base = median(times["python -c pass"])
-    print(f"{'command':<24}{'median ms':>12}{'× python':>12}")
-    for name, values in times.items():
-        print(f"{name:<24}{median(values) * 1000:>12.1f}{median(values) / base:>12.2f}")
+    """Print the time of every command, as a multiple of Python's own start."""
+    base = least(sys.executable, "-c", "pass")
+    print(f"{'command':<28}{'CPU ms':>9}{'× python':>11}")
+
+    def show(name: str, *words: str) -> None:
+        took = least(*_MEDTHINK, *words)
+        print(f"{name:<28}{took * 1000:>9.0f}{took / base:>11.1f}", flush=True)
+
+    show("--version", "--version")
+    show("--help", "--help")
+    for name in COMMANDS:
+        show(f"{name} --help", name, "--help")
+    with tempfile.TemporaryDirectory() as folder:
+        bench, runs, page = (str(Path(folder) / name) for name in ("bench", "runs", "report.html"))
+        cpu_seconds(*_MEDTHINK, "data", "synth", "-o", bench, "--count", "20")
+        for model in ("retrieval", "longest"):
+            cpu_seconds(*_MEDTHINK, "run", bench, "--model", f"baseline/{model}", "-o", f"{runs}/{model}")
+        show("compare two runs", "compare", runs)
+        show("report of one run", "report", f"{runs}/longest", "-o", page)
+        show("report of two runs", "report", runs, "-o", page)
 
 
 if __name__ == "__main__":

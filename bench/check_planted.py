@@ -12,7 +12,7 @@ from pathlib import Path
 
 from medthink.curate.decision import Decision, read_decisions
 from medthink.curate.plan import WorkFolder
-from medthink.curate.stage import STAGES
+from medthink.curate.settings import STAGES
 
 
 def main() -> int:

@@ -55,30 +55,27 @@ def hello() -> None:
     """Say hello."""
     click.echo("hello from a new command")
 '''
+STAGE_SETTINGS = '''class ShortSettings(StageSettings, frozen=True, kw_only=True):
+    """How short is short."""
+
+    fewest: Annotated[int, Meta(description="Words of a history that is long enough.", ge=1)] = 5
+
+
+'''
 STAGE = '''"""Short: leave out cases with a short history."""
-
-from typing import Annotated
-
-from msgspec import Meta
 
 from medthink.curate.ask import StageModel
 from medthink.curate.decision import StageResult, drop_case, pass_case
 from medthink.curate.draft import Draft
 from medthink.curate.rulings import CaseRulings
-from medthink.curate.stage import Stage, StageSettings
-
-
-class ShortSettings(StageSettings, frozen=True, kw_only=True):
-    """How short is short."""
-
-    fewest: Annotated[int, Meta(description="Words of a history that is long enough.", ge=1)] = 5
+from medthink.curate.settings import ShortSettings
+from medthink.curate.stage import Stage
 
 
 class ShortStage(Stage[ShortSettings]):
     """One decision by length."""
 
     name = "short"
-    settings_type = ShortSettings
 
     async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:
         """Keep a history of enough words."""
@@ -100,14 +97,16 @@ async def impress(question: Question, cues: Cues, ask: Ask, condition: Condition
     """Ask for an impression, and for the diagnosis."""
     prompts, outcome = load_prompts(condition.prompt_set), ImpressionOutcome()
     try:
-        outcome = replace(outcome, impression=_readable(parse_text(await ask(prompts.impression(question)), "impression")))
-        return replace(outcome, choice=_readable(parse_answer(await ask(prompts.answer(question, cues)), question.options)))
+        reply = await ask(prompts.impression(question))
+        outcome = replace(outcome, impression=_readable(parsing.parse_text(reply, "impression")))
+        reply = await ask(prompts.answer(question, cues))
+        return replace(outcome, choice=_readable(parsing.parse_answer(reply, question.options)))
     except Unanswered as stop:
         return outcome_so_far(outcome, stop)
 
 
 IMPRESSION = own_text("impression", "Impression", lambda reference: reference.findings)
-'''  # noqa: E501
+'''
 PROMPT = '''    def impression(self, question: Question) -> Prompt:
         """Ask for an impression of all images."""
         return self._write("impression", question, _form("impression", impression=_TEXT))
@@ -226,8 +225,9 @@ ADDITIONS: dict[str, Addition] = {
     "stage of curation": Addition(
         files={"curate/stages/short.py": STAGE},
         lines={
-            "curate/stage.py": {
-                '    "icd": StageEntry(': '    "short": StageEntry(f"{_STAGES}.short", "Leave out short histories"),\n'
+            "curate/settings.py": {
+                "class StageEntry(": STAGE_SETTINGS,
+                '    "icd": StageEntry(': '    "short": StageEntry("Leave out short histories", ShortSettings),\n',
             }
         },
     ),

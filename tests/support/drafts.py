@@ -10,7 +10,8 @@ from medthink.curate.draft import Draft, Notes, blank_draft, read_drafts
 from medthink.curate.plan import WorkFolder
 from medthink.curate.review import SHEET, answer_row, read_rulings, write_review
 from medthink.curate.rulings import Answer
-from medthink.curate.stage import Stage, read_stage_settings
+from medthink.curate.settings import read_stage_settings
+from medthink.curate.stage import Stage
 
 
 def draft(

@@ -20,6 +20,7 @@ from medthink.audit.rivals import Guesses
 from medthink.cases.case import ALL_LETTERS
 from medthink.scoring.comparable import rank_together
 from medthink.scoring.scores import AnswerScores, Scores, samples_per_case
+from medthink.stats.chance import chi_square_tail
 from medthink.stats.estimate import Measured
 from medthink.stats.intervals import share_interval, wilson
 
@@ -180,8 +181,6 @@ def _place_bias(answers: AnswerScores) -> PlaceBias | None:
 
     The samples of a case, which may all be the same, count as one answer together.
     """
-    from scipy.special import gammaincc
-
     # A benchmark of four or six options has right answers, or answers given, up to its own last letter.
     last = max({*answers.confusion, *answers.confusion_shown, *answers.chosen})
     shown = [letter for letter in ALL_LETTERS if letter <= last]
@@ -197,5 +196,4 @@ def _place_bias(answers: AnswerScores) -> PlaceBias | None:
     if others < 2 or expected.min() < _FEWEST_WRONG:
         return None
     statistic = float(gaps @ np.linalg.pinv(spread) @ gaps)
-    # The upper tail of χ².
-    return PlaceBias(chosen=answers.chosen, p_value=float(gammaincc(others / 2, statistic / 2)))
+    return PlaceBias(chosen=answers.chosen, p_value=chi_square_tail(statistic, others))

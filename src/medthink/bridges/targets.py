@@ -8,13 +8,14 @@ refuses the other flags.
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
-from medthink.cases.benchmark import Benchmark
 from medthink.core.errors import UsageError
-from medthink.runs.manifest import read_manifest
+
+if TYPE_CHECKING:
+    from medthink.cases.benchmark import Benchmark
 
 TrainingTask = Literal["answer", "twi", "discussion"]
 Trainer = Literal["neutral", "trl", "verl", "ms-swift", "llama-factory"]
@@ -48,7 +49,7 @@ class WriteTarget(Protocol):
     """The function that writes a target."""
 
     def __call__(
-        self, benchmark: Benchmark, out: Path, options: TargetOptions, progress: TargetProgress
+        self, benchmark: "Benchmark", out: Path, options: TargetOptions, progress: TargetProgress
     ) -> WrittenTarget:
         """Write the benchmark into the new folder `out`."""
 
@@ -92,7 +93,7 @@ TARGETS = {
 
 
 def write_target(
-    name: str, benchmark: Benchmark, out: Path, options: TargetOptions, progress: TargetProgress
+    name: str, benchmark: "Benchmark", out: Path, options: TargetOptions, progress: TargetProgress
 ) -> WrittenTarget:
     """Write a benchmark for the target of this name, or UsageError for an option that does not apply to it."""
     write: WriteTarget = _find_write(name, options)
@@ -121,6 +122,7 @@ def write_vllm(run: Path, out: Path, options: TargetOptions, progress: TargetPro
     """Write the file, and say how to run it and import the output."""
 
     from medthink.runs.batches.run import export_requests
+    from medthink.runs.manifest import read_manifest
 
     count = export_requests(run, out)
     name = read_manifest(run).model.partition("/")[2]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, Union, get_args, get_origin
 import click
 import msgspec
 from msgspec import to_builtins
-from rich.progress import BarColumn, Progress, TextColumn
 
 from medthink.cli.command import LazyGroup
 from medthink.cli.flags import (
@@ -44,7 +43,7 @@ class _StageGroup(LazyGroup):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Build and review first, then the stages in their order."""
 
-        from medthink.curate.stage import STAGES
+        from medthink.curate.settings import STAGES
 
         return [*super().list_commands(ctx), *STAGES]
 
@@ -53,7 +52,7 @@ class _StageGroup(LazyGroup):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """A stage by its name, else a command of the table."""
 
-        from medthink.curate.stage import STAGES
+        from medthink.curate.settings import STAGES
 
         if args[0] in STAGES:
             return args[0], self.get_command(ctx, args[0]), args[1:]
@@ -62,7 +61,7 @@ class _StageGroup(LazyGroup):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """The command, made or imported on demand."""
 
-        from medthink.curate.stage import STAGES
+        from medthink.curate.settings import STAGES
 
         if name in STAGES:
             return stage_command(name)
@@ -182,12 +181,12 @@ def curate_review(work: Path, count: int, seed: int, as_json: bool) -> None:
 def stage_command(name: str) -> click.Command:
     """The command of a stage."""
 
-    from medthink.curate.stage import STAGES, stage_type
+    from medthink.curate.settings import STAGES
 
-    kind = stage_type(name)
-    settings = [_flag(field) for field in msgspec.structs.fields(kind.settings_type)]
+    entry = STAGES[name]
+    settings = [_flag(field) for field in msgspec.structs.fields(entry.settings)]
     cases: list[click.Parameter] = (
-        [click.Argument(["cases"], metavar="CASES", type=PATH)] if kind.takes_cases else []
+        [click.Argument(["cases"], metavar="CASES", type=PATH)] if entry.takes_cases else []
     )  # fmt: skip
     common: list[click.Parameter] = [
         click.Option(["--work"], required=True, metavar="WORK", type=PATH, help=_WORK),
@@ -212,20 +211,20 @@ _WORK = "The folder to write into: cases/, decisions/ and the ledger."
 
 
 def _help(name: str) -> str:
-    from medthink.curate.stage import STAGES, stage_type
+    from medthink.curate.settings import STAGES
 
-    kind = stage_type(name)
-    about = "CASES is a file that another stage wrote, or a benchmark's .jsonl file. " if kind.takes_cases else ""
-    given = "work/cases/ingest.jsonl " if kind.takes_cases else ""
-    text = f"{STAGES[name].summary}.\n\n{about}Run the same command again to continue."
-    return f"{text}\n\n\b\nExample: medthink curate {name} {given}{kind.example}--work work/"
+    entry = STAGES[name]
+    about = "CASES is a file that another stage wrote, or a benchmark's .jsonl file. " if entry.takes_cases else ""
+    given = "work/cases/ingest.jsonl" if entry.takes_cases else "--source cases.csv"
+    text = f"{entry.summary}.\n\n{about}Run the same command again to continue."
+    return f"{text}\n\n\b\nExample: medthink curate {name} {given} --work work/"
 
 
 def _carry_out(name: str, cases: Path | None, *, work: Path, seed: int, as_json: bool, fields: dict[str, Any]) -> None:
     from medthink.curate.build import open_stage, run_stage_once
     from medthink.curate.plan import WorkFolder
     from medthink.curate.review import read_rulings
-    from medthink.curate.stage import STAGES, read_stage_settings
+    from medthink.curate.settings import STAGES, read_stage_settings
 
     given = {key: value for key, value in fields.items() if value not in (None, ())}
     plain = {key: str(value) if isinstance(value, Path) else value for key, value in given.items()}
@@ -299,6 +298,8 @@ def _kind_of(annotation: Any) -> tuple[Any, str]:
 @contextmanager
 def shown_stages() -> "Iterator[Watch]":
     """A line for each stage that counts its cases while it works."""
+    from rich.progress import BarColumn, Progress, TextColumn
+
     watched = console(stderr=True)
     bar = Progress(
         TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed:,.0f} cases"),

@@ -24,8 +24,6 @@ from medthink.cli.judge import hearing_flags, kinds_flag, read_hearing, read_kin
 from medthink.cli.output import console, print_json, print_line, print_table
 from medthink.core.errors import Declined, OutsideError, PartlyFailed, UsageError
 from medthink.core.numbers import count_of
-from medthink.judge.edits import is_counted
-from medthink.judge.judgement import JudgeConfig
 
 if TYPE_CHECKING:
     from medthink.judge.exam.results import ExamResult, KindGrades, PairGrades
@@ -154,6 +152,8 @@ _APART = " (apart)"
 
 def show_result(result: "ExamResult") -> None:
     """Print what a judge found and accepted, its biases, and whether it is below the floor."""
+    from medthink.judge.judgement import JudgeConfig
+
     out = console()
     label = JudgeConfig(judge=result.judge, setting=result.setting, prompt="").label()
     for what, marks in result.kinds.items():
@@ -176,6 +176,7 @@ def _show_floor(shortfalls: tuple[str, ...]) -> None:
 
 
 def _rows(marks: "KindGrades") -> Iterator[tuple[str, str, str]]:
+    from medthink.judge.edits import is_counted
     from medthink.scoring.scores import rate_text, value_text
 
     yield "sheets judged", f"{marks.judged:,} of {marks.asked:,}", ""

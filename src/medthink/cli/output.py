@@ -7,22 +7,21 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from rich.cells import cell_len
-from rich.console import Console, Group
-from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-from rich.progress_bar import ProgressBar
-from rich.table import Table
-from rich.text import Text
 
 from medthink.core import markup
 from medthink.core.jsonio import encode_json
 from medthink.core.numbers import as_usd
-from medthink.runs.progress import LiveCounts, Phase
-from medthink.workflow.prediction import Prediction
+
+if TYPE_CHECKING:
+    from rich.console import Console, Group
+    from rich.progress import Progress, TaskID
+    from rich.table import Table
+
+    from medthink.runs.progress import LiveCounts, Phase
+    from medthink.workflow.prediction import Prediction
 
 # Control characters except tab and newline, DEL, the C1 controls, and those that change the writing direction.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -30,23 +29,29 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]
 _GAP = 2
 
 
-def console(*, stderr: bool = False) -> Console:
+def console(*, stderr: bool = False) -> "Console":
     """Standard output (or error), as wide as the terminal; brackets and colons are printed as they are."""
+    from rich.console import Console
+
     return Console(highlight=False, markup=False, emoji=False, soft_wrap=False, stderr=stderr)
 
 
 def print_line(line: str, *, stderr: bool = False) -> None:
     """One line, never wrapped, so that a path in it can be copied."""
-    console(stderr=stderr).print(Text(plain(line)), soft_wrap=True)
+    click.echo(plain(line), err=stderr)
 
 
 def print_table(
     title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[int] = ()
-) -> Table:
+) -> "Table":
     """A plain table; columns whose index is in `right` are aligned right.
 
     No word or number is broken to fit the terminal: if there are too many columns, each row is printed vertically.
     """
+    from rich.cells import cell_len
+    from rich.table import Table
+    from rich.text import Text
+
     cells = [[plain(str(cell)) for cell in row] for row in rows]
     widths = _fit([columns, *cells], console().width)
     if widths is None and len(columns) > 2:
@@ -86,6 +91,8 @@ def draw(made: markup.Table, *, of: str = "") -> None:
 
 def _fit(rows: Sequence[Sequence[str]], room: int) -> list[int] | None:
     """Widths at which no word is broken and all columns fit, or None; short columns come first."""
+    from rich.cells import cell_len
+
     columns = list(zip(*rows, strict=True))
     widths = [max((cell_len(word) for text in column for word in text.split()), default=1) for column in columns]
     wanted = [max(cell_len(line) for text in column for line in (text or " ").splitlines()) for column in columns]
@@ -126,8 +133,10 @@ def _was_given(flag: str) -> bool:
     return context is not None and f"medthink.{flag}" in context.meta
 
 
-def progress() -> Progress:
+def progress() -> "Progress":
     """A progress bar on standard error, so that output can be piped; none if it is quiet or not a terminal."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     watched = console(stderr=True)
     return Progress(
         TextColumn("{task.description}"),
@@ -166,7 +175,7 @@ _MINUTE, _HOUR = 60, 3600
 
 
 @contextmanager
-def follow(folder: Path | None, read: Callable[[], LiveCounts] | None = None) -> "Iterator[LiveProgress]":
+def follow(folder: Path | None, read: "Callable[[], LiveCounts] | None" = None) -> "Iterator[LiveProgress]":
     """Show a session's progress; if it is interrupted, say that the folder keeps finished calls."""
     try:
         with LiveProgress(read) as progress:
@@ -184,11 +193,15 @@ class LiveProgress:
 
     def __init__(
         self,
-        read: Callable[[], LiveCounts] | None = None,
+        read: "Callable[[], LiveCounts] | None" = None,
         *,
-        screen: Console | None = None,
+        screen: "Console | None" = None,
         line_every_s: float = LINE_EVERY_S,
     ) -> None:
+        from rich.live import Live
+
+        from medthink.runs.progress import LiveCounts
+
         self._counts = LiveCounts()
         self._read = read or (lambda: self._counts)
         self._screen = screen or console(stderr=True)
@@ -221,16 +234,16 @@ class LiveProgress:
             self._over.set()
             self._lines.join()
 
-    def follow(self, counts: LiveCounts) -> None:
+    def follow(self, counts: "LiveCounts") -> None:
         """Show these counts from now on."""
         self._counts = counts
 
-    def enter(self, phase: Phase, detail: str) -> None:
+    def enter(self, phase: "Phase", detail: str) -> None:
         """Say at once that the run is waiting, if the block does not show it."""
         if phase == "waiting" and not self._screen.is_terminal and not self._is_quiet:
             self._say(f"waiting: {detail}")
 
-    def see(self, prediction: Prediction, *, is_kept: bool = False) -> None:
+    def see(self, prediction: "Prediction", *, is_kept: bool = False) -> None:
         """With --verbose a line for every case; else the counts show it."""
         if self._is_verbose:
             kept = ", kept from before" if is_kept else ""
@@ -241,11 +254,18 @@ class LiveProgress:
             self._say(progress_line(self._read()))
 
     def _say(self, text: str) -> None:
+        from rich.text import Text
+
         self._screen.print(Text(plain(f"{time.strftime('%H:%M:%S')} {text}")), soft_wrap=True)
 
 
-def progress_block(counts: LiveCounts) -> Group:
+def progress_block(counts: "LiveCounts") -> "Group":
     """The counts as a bar and a few rows."""
+    from rich.console import Group
+    from rich.progress_bar import ProgressBar
+    from rich.table import Table
+    from rich.text import Text
+
     bar = ProgressBar(total=max(1, counts.calls), completed=counts.finished, width=_BAR_WIDTH)
     head = Table.grid(padding=(0, 2, 0, 0))
     head.add_row(Text(_phase(counts), style="bold"), bar, Text(describe_finished(counts)))
@@ -255,18 +275,18 @@ def progress_block(counts: LiveCounts) -> Group:
     return Group(head, rows)
 
 
-def progress_line(counts: LiveCounts) -> str:
+def progress_line(counts: "LiveCounts") -> str:
     """The counts in one line."""
     told = dict(progress_text(counts))
     return f"{describe_phase(counts)} · {told['calls']}; {counts.unit}: {told[counts.unit]}; {told['spent']}"
 
 
-def describe_phase(counts: LiveCounts) -> str:
+def describe_phase(counts: "LiveCounts") -> str:
     """The current phase, and the number of calls done."""
     return f"{_phase(counts)}: {describe_finished(counts)}"
 
 
-def progress_text(counts: LiveCounts) -> list[tuple[str, str]]:
+def progress_text(counts: "LiveCounts") -> list[tuple[str, str]]:
     """The counts in words, by topic."""
     states = describe_states(counts.states)
     return [
@@ -281,7 +301,7 @@ def describe_states(states: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {state}" for state, count in sorted(states.items(), key=lambda one: -one[1])) or "none"
 
 
-def describe_cost(counts: LiveCounts) -> str:
+def describe_cost(counts: "LiveCounts") -> str:
     """The cost so far; "at least" if replies that never arrived may have been billed."""
     return "cost unknown" if counts.cost_usd is None else as_usd(counts.cost_usd, is_least=counts.is_least_cost)
 
@@ -295,17 +315,17 @@ def describe_time(seconds: float) -> str:
     return f"{int(seconds // _HOUR)} h {round(seconds % _HOUR / _MINUTE):02d} min"
 
 
-def _phase(counts: LiveCounts) -> str:
+def _phase(counts: "LiveCounts") -> str:
     return f"{counts.phase} ({counts.detail})" if counts.detail else counts.phase
 
 
-def describe_finished(counts: LiveCounts) -> str:
+def describe_finished(counts: "LiveCounts") -> str:
     """The number of calls that have ended, of the total."""
     share = f" ({100 * counts.finished // counts.calls} %)" if counts.calls else ""
     return f"{counts.finished:,} of {max(counts.calls, counts.finished):,} calls{share}"
 
 
-def _flow(counts: LiveCounts) -> list[str]:
+def _flow(counts: "LiveCounts") -> list[str]:
     words = [f"{counts.in_flight:,} in flight", f"{counts.retried:,} retried", f"{counts.failed:,} failed"]
     words += [f"{counts.queued:,} in batches"] if counts.queued else []
     pace, left_s = counts.per_minute(), counts.time_left_s()

@@ -1,15 +1,14 @@
 """From raw teaching cases to a fair benchmark: one module per stage, one explained decision per case.
 
-**A stage** is a class in `stages/NAME.py` that the module also names `STAGE`, and one line in `registry.STAGES`; the
-order there is the order of a build. Everything else reads the registry: `medthink curate NAME`, the tables of a
-plan, the decision log, the counts, the review sheet, the funnel and the data card.
+**A stage** is a class in `stages/NAME.py` that the module also names `STAGE`, and one line in `settings.STAGES`, beside
+its settings; the order there is the order of a build. Everything else reads that table: `medthink curate NAME`, the
+tables of a plan, the decision log, the counts, the review sheet, the funnel and the data card.
 
-    class TimelineSettings(ModelSettings, frozen=True, kw_only=True):     # StageSettings if no model is ever asked
+    class TimelineSettings(ModelSettings, frozen=True, kw_only=True):  # StageSettings if no model is ever asked
         fewest: Annotated[int, Meta(description="Imaging events that make a timeline.", ge=2)] = 2
 
     class TimelineStage(Stage[TimelineSettings]):
         name = "timeline"
-        settings_type = TimelineSettings
 
         async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:
             quotes = find_events(draft)                     # evidence: `Quote`s, verified before they are written

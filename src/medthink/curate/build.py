@@ -38,8 +38,9 @@ from medthink.curate.draft import Draft, read_drafts
 from medthink.curate.plan import SUMMARY_FILE, CurationPlan, StageSummary, WorkFolder
 from medthink.curate.review import OddCell, read_rulings, write_review
 from medthink.curate.rulings import CaseRulings, Held, RuledOut, Rulings, StageErrors
+from medthink.curate.settings import ModelSettings, StageSettings
 from medthink.curate.sources.release import NO_RELEASE, Release, ReleaseChange, list_changes
-from medthink.curate.stage import ModelSettings, Stage, StageContext, StageSettings, stage_type
+from medthink.curate.stage import Stage, StageContext, stage_type
 from medthink.models.request import ModelError
 from medthink.runs.batches.queue import FOLDER
 from medthink.runs.calls.answerers import refuse_unfit

@@ -25,7 +25,7 @@ from medthink.core.errors import DataError, UsageError, suggest
 from medthink.core.jsonio import read_json, read_toml, write_json
 from medthink.curate.ask import CURATE_LEDGER
 from medthink.curate.decision import StageCounts
-from medthink.curate.stage import STAGES, StageSettings, read_stage_settings
+from medthink.curate.settings import STAGES, StageSettings, read_stage_settings
 
 
 class CurationPlan(msgspec.Struct, frozen=True, kw_only=True):

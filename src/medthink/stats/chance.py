@@ -1,6 +1,7 @@
 """How often a guesser that has learnt nothing is right so often: for statistics whose chance is no binomial."""
 
 from collections.abc import Sequence
+from math import erfc, exp, fsum, gamma, sqrt
 
 import numpy as np
 
@@ -43,3 +44,10 @@ def hits_p_value(hits: int, by_chance: Sequence[int], cases: int, chance: float)
     alike = cases * chance + distance * (cases * chance * (1 - chance)) ** 0.5
     tail = 1.0 if alike <= 0 else 0.0 if alike >= cases else float(betainc(alike, cases - alike + 1, chance))
     return max(float(t.sf(distance, rounds - 1)), tail)
+
+
+def chi_square_tail(statistic: float, freedom: int) -> float:
+    """The upper tail of χ² with so many degrees of freedom, by its finite sum."""
+    half, odd = statistic / 2, freedom % 2
+    terms = (half ** (k + odd / 2.0) / gamma(k + odd / 2 + 1) for k in range(freedom // 2))
+    return odd * erfc(sqrt(half)) + exp(-half) * fsum(terms)

@@ -135,8 +135,6 @@ class _Splits:
     """The likely numbers of discordant cases among n, and which splits of each the test rejects."""
 
     def __init__(self, n: int, discordance: float, alpha: float, threshold: float | None) -> None:
-        from scipy.stats import binom
-
         reach = 10 * sqrt(n * discordance * (1 - discordance)) + 10
         first, last = max(0, int(n * discordance - reach)), min(n, ceil(n * discordance + reach))
         counts = np.arange(first, last + 1)
@@ -144,7 +142,7 @@ class _Splits:
         able = limits >= 0
         self._discordance = discordance
         self._counts, self._limits = counts[able], limits[able]
-        self._chances: Floats = binom.pmf(counts[able], n, discordance)
+        self._chances = _binomial_chances(counts[able], n, discordance)
 
     def power(self, difference: float) -> float:
         """The chance that the split is rejected when the rates differ by so much."""
@@ -154,6 +152,15 @@ class _Splits:
         k, m = self._limits, self._counts
         found = bdtr(k, m, share) + bdtrc(m - k - 1, m, share)
         return float((self._chances * found).sum())
+
+
+def _binomial_chances(counts: Ints, n: int, share: float) -> Floats:
+    """The probability of each count; scipy.stats, which has it too, takes longer to import than a whole comparison."""
+    from scipy.special import gammaln, xlog1py, xlogy
+
+    ways = gammaln(n + 1) - gammaln(counts + 1) - gammaln(n - counts + 1)
+    chances: Floats = np.exp(ways + xlogy(counts, share) + xlog1py(n - counts, -share))
+    return chances
 
 
 def _score_limits(counts: Ints, threshold: float) -> Ints:

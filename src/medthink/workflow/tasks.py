@@ -12,9 +12,9 @@ from medthink.core.digest import seed_from
 from medthink.core.errors import UsageError
 from medthink.core.plugins import load_plugin, plugin_names
 from medthink.models.request import Reply
+from medthink.workflow import parsing
 from medthink.workflow.ask import Ask, PromptKind, StepText, Unanswered, Unparsed
 from medthink.workflow.condition import Condition, CueSource
-from medthink.workflow.parsing import parse_answer, parse_letters, parse_number, parse_sections, parse_steps, parse_text
 from medthink.workflow.prediction import (
     AnswerOutcome,
     DiscussionOutcome,
@@ -75,10 +75,10 @@ def _hide_one(question: Question, seed: int) -> str:
 def _recollect(replies: Sequence[Reply | None], hidden: str, other: Shown) -> RecallOutcome:
     """The contents of the replies, as far as each can be read."""
     read: tuple[Callable[[Reply], Any], ...] = (
-        lambda reply: parse_text(reply, "option"),
-        lambda reply: parse_text(reply, "option"),
-        lambda reply: parse_letters(reply, list(other.letters)),
-        parse_number,
+        lambda reply: parsing.parse_text(reply, "option"),
+        lambda reply: parsing.parse_text(reply, "option"),
+        lambda reply: parsing.parse_letters(reply, list(other.letters)),
+        parsing.parse_number,
     )
     parsed = [None if reply is None else parse(reply) for parse, reply in zip(read, replies, strict=True)]
     problems = [one.reason for one in parsed if isinstance(one, Unparsed)]
@@ -128,7 +128,7 @@ async def answer(question: Question, cues: Cues, ask: Ask, condition: Condition)
     prompts = load_prompts(condition.prompt_set)
     try:
         reply = await ask(prompts.answer(question, cues))
-        return AnswerOutcome(choice=_readable(parse_answer(reply, question.options)))
+        return AnswerOutcome(choice=_readable(parsing.parse_answer(reply, question.options)))
     except Unanswered as stop:
         return outcome_so_far(AnswerOutcome(), stop)
 
@@ -146,11 +146,11 @@ async def think_with_images(question: Question, cues: Cues, ask: Ask, condition:
             findings = tuple(note.text for note in noted)
         # Without images there is nothing to summarise.
         if condition.summary == "self" and question.images:
-            written = _readable(parse_text(await ask(prompts.summary(question, findings)), "summary"))
+            written = _readable(parsing.parse_text(await ask(prompts.summary(question, findings)), "summary"))
             thought = replace(thought, summary=written)
             summary = written.text
         reply = await ask(prompts.differential(question, findings, summary))
-        return replace(thought, choice=_readable(parse_answer(reply, question.options)))
+        return replace(thought, choice=_readable(parsing.parse_answer(reply, question.options)))
     except Unanswered as stop:
         kept = replace(thought, findings=_read_some(stop.replies)) if stop.replies else thought
         return outcome_so_far(kept, stop)
@@ -160,7 +160,9 @@ async def discussion(question: Question, cues: Cues, ask: Ask, condition: Condit
     """Ask for a teaching discussion of the case in six sections."""
     prompts = load_prompts(condition.prompt_set)
     try:
-        return DiscussionOutcome(sections=_readable(parse_sections(await ask(prompts.discussion(question, cues)))))
+        return DiscussionOutcome(
+            sections=_readable(parsing.parse_sections(await ask(prompts.discussion(question, cues))))
+        )
     except Unanswered as stop:
         return outcome_so_far(DiscussionOutcome(), stop)
 
@@ -284,7 +286,7 @@ async def _think_at_once(question: Question, ask: Ask, condition: Condition) -> 
     prompts = load_prompts(condition.prompt_set)
     try:
         reply = await ask(prompts.think_with_images(question))
-        steps = _readable(parse_steps(reply, question.options, len(question.images)))
+        steps = _readable(parsing.parse_steps(reply, question.options, len(question.images)))
     except Unanswered as stop:
         return outcome_so_far(TwiOutcome(), stop)
     return TwiOutcome(findings=steps.findings, summary=steps.summary, choice=steps.choice, detail=steps.detail)
@@ -300,7 +302,7 @@ def _read_each(replies: Sequence[Reply]) -> tuple[StepText, ...]:
     """The findings of every image, or the end of the task with those that could be read."""
     texts: list[StepText] = []
     for number, reply in enumerate(replies, start=1):
-        parsed = parse_text(reply, "findings")
+        parsed = parsing.parse_text(reply, "findings")
         if isinstance(parsed, Unparsed):
             raise Unanswered("unparsed", f"image {number}: {parsed.reason}", replies)
         texts.append(parsed)
@@ -308,5 +310,5 @@ def _read_each(replies: Sequence[Reply]) -> tuple[StepText, ...]:
 
 
 def _read_some(replies: Sequence[Reply | None]) -> tuple[StepText | None, ...]:
-    parsed = [None if reply is None else parse_text(reply, "findings") for reply in replies]
+    parsed = [None if reply is None else parsing.parse_text(reply, "findings") for reply in replies]
     return tuple(text if isinstance(text, StepText) else None for text in parsed)

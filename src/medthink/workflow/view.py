@@ -5,15 +5,17 @@ from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 from math import ceil
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case, Image, Question, Reference
 from medthink.core.digest import seed_from
 from medthink.core.errors import UsageError
 from medthink.workflow.condition import Condition, ImageChoice, OptionOrder
+
+if TYPE_CHECKING:
+    from medthink.cases.benchmark import Benchmark
 
 
 @cache
@@ -165,7 +167,7 @@ def _captions(reference: Reference, shown: Shown) -> tuple[str, ...]:
 class Showing:
     """A condition over a benchmark's split, which provides the images if they are swapped."""
 
-    def __init__(self, condition: Condition, benchmark: Benchmark) -> None:
+    def __init__(self, condition: Condition, benchmark: "Benchmark") -> None:
         self._condition = condition
         self._benchmark = benchmark
         self._donors = image_sources([case.id for case in benchmark], condition.seed) if condition.swap_images else {}

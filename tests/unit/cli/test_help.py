@@ -4,11 +4,12 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from medthink.cli.command import run_command
-from medthink.cli.doctor import KEYS, load_env_file, read_assignments
+from medthink.cli.env_file import KEYS, load_env_file, read_assignments
 from processes import finish, medthink
 
 
@@ -117,3 +118,34 @@ def test_a_dotenv_that_is_no_text_is_one_message(tmp_path, monkeypatch, capsys):
 def test_a_report_that_is_no_page_is_refused(tmp_path, capsys):
     assert run_command(["report", "run", "-o", str(tmp_path / "x.pdf")]) == 2
     assert "must end in .html; a figure is written by --figure" in capsys.readouterr().err
+
+
+# Loading these takes longer than a help page may.
+SLOW = {
+    "PIL", "aiohttp", "asyncio", "jinja2", "matplotlib", "numpy", "openpyxl", "pyarrow", "rapidfuzz", "rich", "scipy",
+    "sqlalchemy", "medthink.cases.benchmark", "medthink.workflow.parsing.choice",
+}  # fmt: skip
+_HELP_OF_ALL = """
+import sys
+sys.path.insert(0, {docs!r})
+from build_commands import build
+build()
+print(*sorted({slow!r} & set(sys.modules)))
+"""
+
+
+def test_no_help_loads_what_is_slow():
+    script = _HELP_OF_ALL.format(docs=str(Path(__file__).parents[3] / "docs"), slow=SLOW)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == []
+
+
+def test_a_run_without_a_benchmark_is_refused_before_anything_slow_is_loaded():
+    script = f"""
+import sys
+from medthink.cli.command import run_command
+assert run_command(["run"]) == 2
+print(*sorted({SLOW!r} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == []

@@ -17,7 +17,8 @@ from medthink.curate.ask import curate_prompt
 from medthink.curate.build import build
 from medthink.curate.decision import Quote, drop_case, find_quote, hold_case, pass_case
 from medthink.curate.plan import read_plan
-from medthink.curate.stage import STAGES, ModelSettings, Stage, StageEntry, read_stage_settings
+from medthink.curate.settings import STAGES, ModelSettings, StageEntry, read_stage_settings
+from medthink.curate.stage import Stage
 from medthink.workflow.forms import PromptFiles, ReplyForm, one_of
 
 
@@ -31,7 +32,6 @@ class ToyForm(ReplyForm, frozen=True):
 
 class ToyStage(Stage[ToySettings]):
     name = "toy"
-    settings_type = ToySettings
 
     async def decide(self, one, ask, rulings):
         quote = find_quote(one, "CLINICAL_HISTORY", self.settings.word)
@@ -55,10 +55,10 @@ class ToyStage(Stage[ToySettings]):
 
 @pytest.fixture(autouse=True)
 def toy(monkeypatch, tmp_path):
-    module = types.ModuleType("toy_stage")
+    module = types.ModuleType("medthink.curate.stages.toy")
     module.STAGE = ToyStage
-    monkeypatch.setitem(sys.modules, "toy_stage", module)
-    monkeypatch.setitem(STAGES, "toy", StageEntry("toy_stage", "A toy"))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(STAGES, "toy", StageEntry("A toy", ToySettings))
     monkeypatch.setattr(PromptFiles, "read", lambda _, kind: f"words of {kind} for {{{{call}}}}")
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from medthink.curate.stage import ModelSettings
+from medthink.curate.settings import ModelSettings
 
 
 @pytest.mark.parametrize(("model", "expected"), [("", False), ("baseline/rules", False), ("server/m", True)])

@@ -18,7 +18,7 @@ from medthink.core.errors import DataError, UsageError
 from medthink.curate.build import open_stage
 from medthink.curate.draft import Draft
 from medthink.curate.plan import WorkFolder
-from medthink.curate.stage import read_stage_settings
+from medthink.curate.settings import read_stage_settings
 from medthink.curate.stages.balance import answer_length_rank
 from medthink.curate.stages.split import DuplicateGroups, ImageHashes, LabelledGroup, TextSketches, stratify
 

@@ -5,9 +5,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, chi2
 
-from medthink.stats.chance import hits_p_value, largest_count_p_value
+from medthink.stats.chance import chi_square_tail, hits_p_value, largest_count_p_value
 
 
 @pytest.mark.parametrize(("cases", "letters"), [(6, 3), (5, 4), (7, 2)])
@@ -42,3 +42,9 @@ def test_hits_are_as_often_below_each_level_as_it_says() -> None:
     ]
     assert np.mean(np.array(values) < 0.0025) <= 0.004
     assert np.mean(np.array(values) < 0.05) == pytest.approx(0.04, abs=0.015)
+
+
+@pytest.mark.parametrize("freedom", range(1, 10))
+def test_the_upper_tail_of_chi_square(freedom: int) -> None:
+    for statistic in (0.0, 0.3, 4.0, 25.0):
+        assert chi_square_tail(statistic, freedom) == pytest.approx(chi2.sf(statistic, freedom), rel=1e-12)

@@ -2,16 +2,10 @@
 
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
-import msgspec
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
-from rich.text import Text
 
-from medthink.cases.benchmark import Benchmark
-from medthink.cases.check import DEFECTS, CheckReport, DataProblem, check_benchmark
-from medthink.cases.files.pull import LICENCE, REPOSITORY, REVISION, find_snapshot, pull_snapshot
 from medthink.cli import output
 from medthink.cli.command import LazyGroup
 from medthink.cli.flags import (
@@ -27,6 +21,11 @@ from medthink.cli.flags import (
 from medthink.cli.output import progress
 from medthink.core.errors import Declined, UsageError
 from medthink.core.numbers import count_of
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from medthink.cases.check import CheckReport, DataProblem
 
 
 @click.group(
@@ -63,6 +62,9 @@ def data_check(path: str, images: bool, cluster: str | None, as_json: bool) -> N
 
     Example: medthink data check bench/ --images
     """
+    from medthink.cases.benchmark import Benchmark
+    from medthink.cases.check import check_benchmark
+
     spread = read_cluster(cluster, needs="--images", is_wanted=images)
     with output.staged_progress("Checking") as progress:
         report = check_benchmark(Benchmark.open(path), images=images, progress=progress, spread=spread)
@@ -74,7 +76,9 @@ def data_check(path: str, images: bool, cluster: str | None, as_json: bool) -> N
         raise Declined(f"errors in {path}: {len(report.errors):,}", remedy="docs/checks.md explains every code")
 
 
-def _as_json(report: CheckReport) -> dict[str, object]:
+def _as_json(report: "CheckReport") -> dict[str, object]:
+    import msgspec
+
     return {
         "cases": report.cases,
         "images": report.images,
@@ -86,7 +90,9 @@ def _as_json(report: CheckReport) -> dict[str, object]:
     }
 
 
-def _print_report(report: CheckReport) -> None:
+def _print_report(report: "CheckReport") -> None:
+    from rich.text import Text
+
     console = output.console()
     looked = "opened" if report.pixels_checked else "not opened; --images checks their contents"
     console.print(Text(f"{report.cases:,} cases, {report.images:,} images ({looked})"))
@@ -96,7 +102,11 @@ def _print_report(report: CheckReport) -> None:
             _print_group(code, list(group))
 
 
-def _print_group(code: str, problems: list[DataProblem]) -> None:
+def _print_group(code: str, problems: "list[DataProblem]") -> None:
+    from rich.text import Text
+
+    from medthink.cases.check import DEFECTS
+
     console = output.console()
     defect = DEFECTS[code]
     console.print()
@@ -112,18 +122,22 @@ def _print_group(code: str, problems: list[DataProblem]) -> None:
 
 @click.command()
 @out_folder
-@revision_flag.but(default=REVISION, show_default=True)
+@revision_flag.but(help="A branch, tag or commit of the benchmark on the hub.  [default: main]")
 @quiet_flag
 @json_flag
-def data_pull(out: Path, revision: str, as_json: bool) -> None:
+def data_pull(out: Path, revision: str | None, as_json: bool) -> None:
     """Fetch MedThinkVQA from the Hugging Face hub into FOLDER, and check it.
 
     An interrupted download continues where it stopped when the same command is run again.
 
     Example: medthink data pull -o medthinkvqa/
     """
+    from medthink.cases.benchmark import Benchmark
+    from medthink.cases.check import check_benchmark
+    from medthink.cases.files.pull import LICENCE, REPOSITORY, REVISION, find_snapshot, pull_snapshot
+
     click.echo(f"{REPOSITORY} is licensed {LICENCE}", err=as_json)
-    snapshot = find_snapshot(revision)
+    snapshot = find_snapshot(revision or REVISION)
     with _download_bar() as bar:
         task = bar.add_task("Pulling", total=snapshot.size)
         pull_snapshot(snapshot, out, progress=lambda size: bar.advance(task, size))
@@ -140,14 +154,16 @@ def data_pull(out: Path, revision: str, as_json: bool) -> None:
     click.echo(f"{found}; medthink data check {out} lists them")
 
 
-def _download_bar() -> Progress:
+def _download_bar() -> "Progress":
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(),
         DownloadColumn(),
         TransferSpeedColumn(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=output.console(stderr=True),
         transient=True,
         disable=output.is_quiet(),
     )
@@ -184,7 +200,7 @@ def data_synth(out: Path, count: int, seed: int, raw: bool, as_json: bool, **pla
             out, cases=count, seed=seed, progress=lambda done: bar.update(task, completed=done), **planted
         )
     if as_json:
-        output.print_json({"folder": str(out), "cases": count} | msgspec.to_builtins(counts))
+        output.print_json({"folder": str(out), "cases": count} | counts._asdict())
         return
     click.echo(f"{out}: {count} cases ({counts.train} train, {counts.test} test), {counts.images} images")
 

@@ -7,8 +7,6 @@ import click
 import msgspec
 
 from medthink.bridges.targets import TARGETS, Trainer, TrainingTask
-from medthink.cases.benchmark import Benchmark
-from medthink.cases.images.stores import NoImages
 from medthink.cli import output
 from medthink.cli.flags import PATH, ListOption, embed_flag, format_flag, json_flag, out_any, quiet_flag, split_flag
 from medthink.core.errors import Declined, UsageError
@@ -58,6 +56,7 @@ def data_export(source: Path, out: Path, target: str, as_json: bool, **options: 
     """
 
     from medthink.bridges.targets import TargetOptions, write_target
+    from medthink.cases.benchmark import Benchmark
 
     chosen = TargetOptions(**options)
     if target in _WHOLE:
@@ -89,7 +88,9 @@ def show_written(written: "WrittenTarget", out: Path, *, as_json: bool) -> None:
 
 
 def _export_whole(source: Path, out: Path, form: str, embed_images: bool, *, as_json: bool) -> None:
+    from medthink.cases.benchmark import Benchmark
     from medthink.cases.files.export import export_benchmark
+    from medthink.cases.images.stores import NoImages
 
     benchmark = Benchmark.open(source)
     with output.progress() as bar:

@@ -9,7 +9,6 @@ from msgspec import to_builtins
 
 from medthink.cli.flags import data_flag, json_flag
 from medthink.cli.output import console, describe_finished, describe_phase, print_json, print_table, progress_text
-from medthink.cli.run.display import about_run, read_jobs, say_failures, say_jobs_waiting, show_progress_of
 from medthink.core.errors import DataError
 
 if TYPE_CHECKING:
@@ -40,6 +39,7 @@ def status(folder: Path, data: Path | None, as_json: bool) -> None:
 
 def _show_run(run: Path, data: Path | None, *, as_json: bool) -> None:
     from medthink.cases.benchmark import Benchmark
+    from medthink.cli.run.display import about_run, read_jobs, say_failures, say_jobs_waiting, show_progress_of
     from medthink.runs.manifest import read_manifest
     from medthink.runs.run import Run, read_status
     from medthink.runs.selection import count_cases

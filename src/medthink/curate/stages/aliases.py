@@ -5,9 +5,9 @@ more, and is then asked about each proposal separately: only a name it confirms 
 """
 
 import asyncio
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from medthink.core.digest import digest_file
 from medthink.core.errors import DataError
@@ -17,21 +17,13 @@ from medthink.curate.decision import StageResult, pass_case
 from medthink.curate.draft import Draft
 from medthink.curate.names import distinct_names, known_aliases, name_key, split_differential
 from medthink.curate.rulings import CaseRulings
-from medthink.curate.stage import ModelSettings, Stage
+from medthink.curate.settings import AliasSettings
+from medthink.curate.stage import Stage
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.forms import TEXT, ReplyForm, list_of, object_of, one_of
 
 _MOST_NAMES, _LONGEST = 20, 120
 _RELATIONS = ("same", "broader", "narrower", "different", "unsure")
-
-
-class AliasSettings(ModelSettings, frozen=True, kw_only=True):
-    """Settings: the names to collect, and their sources."""
-
-    names_of: Annotated[
-        Literal["gold", "all"], Meta(description="Names of the right diagnosis, or of all options.")
-    ] = "all"
-    alias_file: Annotated[str, Meta(description="A file of known names (TOML: diagnosis = [names]).")] = ""
 
 
 class AliasForm(ReplyForm, frozen=True, forbid_unknown_fields=True):
@@ -57,7 +49,6 @@ class AliasStage(Stage[AliasSettings]):
     """One list of names for each diagnosis."""
 
     name = "aliases"
-    settings_type = AliasSettings
 
     def survey(self, drafts: Any) -> None:  # noqa: ARG002
         """Read the file of known names."""

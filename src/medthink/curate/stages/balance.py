@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import ceil
 from random import Random
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 
 from medthink.cases.case import LETTERS, Case
@@ -17,7 +17,8 @@ from medthink.curate.decision import StageResult, drop_case, pass_case
 from medthink.curate.draft import Draft
 from medthink.curate.names import is_parent, name_key, short_form
 from medthink.curate.rulings import CaseRulings
-from medthink.curate.stage import Drafts, Stage, StageSettings
+from medthink.curate.settings import BalanceSettings
+from medthink.curate.stage import Drafts, Stage
 
 RANKS = range(len(LETTERS))
 DISTRACTORS = len(LETTERS) - 1
@@ -170,18 +171,6 @@ def count_letters(published: Iterable[Case]) -> Counter[str]:
 _PRICED = (0.20, 0.21, 0.23, 0.26, 0.30, 1.0)
 
 
-class BalanceSettings(StageSettings, frozen=True, kw_only=True):
-    """Settings: how far the options are balanced, and at what cost in cases."""
-
-    max_rank_share: Annotated[
-        float, Meta(description="Maximum share of cases for one length rank of the right option.", gt=0, le=1)
-    ] = 0.23
-    shorten: Annotated[bool, Meta(description="Remove brackets and trailing clauses from all options alike.")] = True
-    hard_distractors: Annotated[
-        int, Meta(description="How many hard distractors to keep: those that models chose most often.", ge=0, le=4)
-    ] = 1
-
-
 class Pool(Struct, frozen=True):
     """The options that a case offers: the right one, its distractors, and those that must stay.
 
@@ -199,7 +188,6 @@ class BalanceStage(Stage[BalanceSettings]):
     """The choice of distractors and of cases, and the letters."""
 
     name = "balance"
-    settings_type = BalanceSettings
     follows_release = True
 
     def survey(self, drafts: Drafts) -> None:

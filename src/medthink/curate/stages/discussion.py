@@ -8,9 +8,7 @@ unchanged.
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import takewhile
-from typing import Annotated, NamedTuple
-
-from msgspec import Meta
+from typing import NamedTuple
 
 from medthink.cases.sections import split_discussion
 from medthink.core.errors import DataError
@@ -21,7 +19,8 @@ from medthink.curate.draft import DISCUSSION, Draft
 from medthink.curate.mentions import SpelledText, TargetName, strong_mentions
 from medthink.curate.names import core_words, head_of, is_parent, name_key, short_form, split_differential
 from medthink.curate.rulings import CaseRulings
-from medthink.curate.stage import ModelSettings, Stage
+from medthink.curate.settings import DiscussionSettings
+from medthink.curate.stage import Stage
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.forms import ReplyForm, list_of
 from medthink.workflow.sentences import Span, split_sentences
@@ -151,15 +150,6 @@ def is_heading(line: str) -> bool:
     return bool(bare) and (bare.endswith(":") or (len(bare.split()) <= 5 and not bare.endswith((".", "!", "?"))))
 
 
-class DiscussionSettings(ModelSettings, frozen=True, kw_only=True):
-    """Settings: how much may be removed before a person must check."""
-
-    max_removed: Annotated[
-        float,
-        Meta(description="Maximum share of a discussion's sentences that may be removed automatically.", ge=0, le=1),
-    ] = 0.5
-
-
 class PruningForm(ReplyForm, frozen=True, forbid_unknown_fields=True):
     """The numbers of the sentences that are about a dropped diagnosis."""
 
@@ -183,7 +173,6 @@ class DiscussionStage(Stage[DiscussionSettings]):
     """Removes passages about dropped diagnoses."""
 
     name = "discussion"
-    settings_type = DiscussionSettings
 
     async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:
         """Remove sentences that name a dropped diagnosis and, with a model, those that are about one."""

@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, BinaryIO, Literal
+from typing import Any, BinaryIO
 
-from msgspec import Meta, to_builtins
+from msgspec import to_builtins
 from msgspec.structs import replace
 
 from medthink.cases.benchmark import Benchmark
@@ -30,8 +30,9 @@ from medthink.curate.decision import StageResult, pass_case
 from medthink.curate.draft import Draft
 from medthink.curate.plan import StageSummary, WorkFolder
 from medthink.curate.rulings import CaseRulings, Rulings, read_journal
+from medthink.curate.settings import ExportSettings
 from medthink.curate.sources.release import SOURCE_ID
-from medthink.curate.stage import Drafts, Stage, StageSettings
+from medthink.curate.stage import Drafts, Stage
 from medthink.curate.stages.textonly import FEWEST_FOR_GUESSERS
 from medthink.stats.estimate import Estimate
 from medthink.stats.intervals import wilson
@@ -39,19 +40,10 @@ from medthink.stats.intervals import wilson
 _LONGEST_LIST = 20
 
 
-class ExportSettings(StageSettings, frozen=True, kw_only=True):
-    """Settings: the benchmark's folder and name."""
-
-    out: Annotated[str, Meta(description="The benchmark's folder; default: benchmark/ in the work folder.")] = ""
-    title: Annotated[str, Meta(description="The benchmark's name on its data card.")] = "A curated benchmark"
-    format: Annotated[Literal["jsonl", "parquet"], Meta(description="File format of the splits.")] = "jsonl"
-
-
 class ExportStage(Stage[ExportSettings]):
     """Writes the benchmark from the drafts."""
 
     name = "export"
-    settings_type = ExportSettings
     follows_release = True
 
     def survey(self, drafts: Drafts) -> None:  # noqa: ARG002

@@ -12,10 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
-from msgspec import Meta
 
 from medthink.cases.icd import category_title, clinical_tree, icd_problems, is_category, labels_of, who_tree
 from medthink.core.errors import DataError
@@ -24,7 +23,8 @@ from medthink.curate.decision import StageResult, find_quote, hold_case, pass_ca
 from medthink.curate.draft import Draft
 from medthink.curate.names import QUALIFIERS, head_of, name_words, other_names, without_brackets
 from medthink.curate.rulings import CaseRulings
-from medthink.curate.stage import ModelSettings, Stage
+from medthink.curate.settings import IcdSettings
+from medthink.curate.stage import Stage
 from medthink.workflow.forms import TEXT, ReplyForm, one_of
 
 if TYPE_CHECKING:
@@ -327,15 +327,6 @@ _NONE, _UNSURE, _NO_CODE = "none of these", "cannot tell", "none"
 _FINDINGS_CHARS = 1500
 
 
-class IcdSettings(ModelSettings, frozen=True, kw_only=True):
-    """Settings: what happens to a case that rules cannot code if no model is asked."""
-
-    uncoded: Annotated[
-        Literal["keep", "hold"],
-        Meta(description="What to do with a case that cannot be coded: keep it, or hold it for review."),
-    ] = "keep"
-
-
 class IcdForm(ReplyForm, frozen=True, forbid_unknown_fields=True):
     """A model's choice; `other` is the category that it names if none of the candidates fits."""
 
@@ -347,7 +338,6 @@ class IcdStage(Stage[IcdSettings]):
     """Labels each diagnosis with ICD category, block and chapter."""
 
     name = "icd"
-    settings_type = IcdSettings
 
     async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:
         """Keep labels that are consistent; otherwise code the diagnosis."""

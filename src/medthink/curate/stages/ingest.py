@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from msgspec import Meta
 from msgspec.structs import replace
 
 from medthink.cases.case import MODALITIES, Image, ImageReference
@@ -21,9 +20,10 @@ from medthink.curate.decision import StageResult, drop_case, hold_case, pass_cas
 from medthink.curate.draft import Draft, Notes, blank_draft, read_drafts
 from medthink.curate.plan import WorkFolder
 from medthink.curate.rulings import CaseRulings
+from medthink.curate.settings import IngestSettings
 from medthink.curate.sources.images import ImageImporter, ImportedImage, ListedImage
 from medthink.curate.sources.mapping import MappedRow, Mapping, RawRow, as_text, map_row, read_mapping, resolve_columns
-from medthink.curate.stage import Stage, StageSettings
+from medthink.curate.stage import Stage
 
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".xlsx")
 _WRAPPERS = ("data", "cases", "items", "rows")
@@ -32,37 +32,11 @@ _CITATION = re.compile(r"\s*\[\d+(?:\s*[,–-]\s*\d+)*\]")
 _SEVERAL = re.compile(r"\b(?:case|patient) (?:1|one|a)\b.{0,2000}?\b(?:case|patient) (?:2|two|b)\b", re.I | re.S)
 
 
-class IngestSettings(StageSettings, frozen=True, kw_only=True):
-    """Settings: the source of the raw cases, and defaults for all of them."""
-
-    source: Annotated[str, Meta(description="The table of raw cases, or a folder with one.")]
-    table: Annotated[str, Meta(description="The table's name, if the folder has several.")] = ""
-    mapping: Annotated[str, Meta(description="A mapping file: which column holds which field (TOML).")] = ""
-    licence: Annotated[str, Meta(description="The licence of every case whose row names none.")] = ""
-    origin: Annotated[str, Meta(description="The source of every case whose row names none.")] = ""
-    image_dir: Annotated[
-        str, Meta(description="The folder that image paths are relative to; default: the table's.")
-    ] = ""
-    needs_licence: Annotated[bool, Meta(description="Hold cases that state no licence.")] = True
-    min_images: Annotated[int, Meta(description="Leave out cases with fewer images.", ge=0)] = 1
-    max_images: Annotated[
-        int, Meta(description="Maximum images per case; of a larger number, evenly spaced ones are kept.", ge=1, le=49)
-    ] = 49
-    frames: Annotated[int, Meta(description="Frames to take from a multi-frame file.", ge=1)] = 1
-    burned_in: Annotated[
-        Literal["review", "drop", "keep"],
-        Meta(description="What to do with an image whose header reports burned-in text."),
-    ] = "review"
-
-
 class IngestStage(Stage[IngestSettings]):
     """Reads rows of the source as drafts."""
 
     name = "ingest"
-    settings_type = IngestSettings
-    takes_cases = False
     follows_release = True
-    example = "--source cases.csv "
     logs_changes = False
 
     @cached_property

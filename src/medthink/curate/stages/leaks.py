@@ -9,9 +9,9 @@ import logging
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 from msgspec.structs import replace
 from rapidfuzz import fuzz
 from rapidfuzz.distance import LCSseq
@@ -33,7 +33,8 @@ from medthink.curate.mentions import (
 )
 from medthink.curate.names import name_key, split_differential
 from medthink.curate.rulings import CaseRulings
-from medthink.curate.stage import Drafts, ModelSettings, Stage
+from medthink.curate.settings import LeakSettings
+from medthink.curate.stage import Drafts, Stage
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.forms import TEXT, ReplyForm, list_of, object_of, one_of
 
@@ -153,17 +154,6 @@ _KINDS = ("exact", "synonym", "hedged", "negated", "unsure")
 _LEVELS = {"exact": "L3", "synonym": "L2", "hedged": "L1"}
 
 
-class LeakSettings(ModelSettings, frozen=True, kw_only=True):
-    """Settings: what is checked, and the consequences."""
-
-    ocr: Annotated[bool, Meta(description="Read text burned into images too (extra ocr).")] = False
-    in_images: Annotated[
-        Literal["review", "drop-image", "drop-case"],
-        Meta(description="What to do with an image that names the diagnosis."),
-    ] = "review"
-    identifiers: Annotated[bool, Meta(description="Hold cases whose texts may identify a person.")] = True
-
-
 class LeakPassage(Struct, frozen=True, forbid_unknown_fields=True):
     """A passage that a model names."""
 
@@ -181,7 +171,6 @@ class LeakStage(Stage[LeakSettings]):
     """Leaves out cases that reveal the diagnosis; suspected ones wait."""
 
     name = "leaks"
-    settings_type = LeakSettings
 
     def survey(self, drafts: Drafts) -> None:
         """Count the histories in which each word occurs."""

@@ -10,10 +10,9 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import NamedTuple
 
 import msgspec
-from msgspec import Meta
 from msgspec.structs import replace
 
 from medthink.cases.case import MODALITIES, ImageReference
@@ -22,7 +21,8 @@ from medthink.curate.ask import StageModel, curate_prompt
 from medthink.curate.decision import Quote, StageResult, hold_case, pass_case
 from medthink.curate.draft import Draft
 from medthink.curate.rulings import CaseRulings
-from medthink.curate.stage import ModelSettings, Stage
+from medthink.curate.settings import ModalitySettings
+from medthink.curate.stage import Stage
 from medthink.workflow.forms import ReplyForm, one_of
 
 _TABLE = Path(__file__).parents[1] / "data" / "modalities.toml"
@@ -144,14 +144,6 @@ _UNSURE = "cannot tell"
 _SLOT = re.compile(r"\s*(\d{1,2})\s*[=:]\s*(.+?)\s*")
 
 
-class ModalitySettings(ModelSettings, frozen=True, kw_only=True):
-    """Settings: whether the other images of a case may decide for one."""
-
-    infer_from_case: Annotated[bool, Meta(description="Use the modality shared by all other images of the case.")] = (
-        True
-    )
-
-
 class ModalityForm(ReplyForm, frozen=True, forbid_unknown_fields=True):
     """A model's answer about the modality of an image."""
 
@@ -171,7 +163,6 @@ class ModalityStage(Stage[ModalitySettings]):
     """Labels each image with its modality."""
 
     name = "modality"
-    settings_type = ModalitySettings
 
     async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:
         """Label every image; a case with one that cannot be labelled is left open."""

@@ -7,9 +7,9 @@ broader terms for it, are left out. `balance` chooses the five.
 
 from collections import Counter
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Literal
 
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from medthink.core.errors import DataError
 from medthink.curate.ask import StageModel, curate_prompt
@@ -17,20 +17,14 @@ from medthink.curate.decision import StageResult, drop_case, find_quote, hold_ca
 from medthink.curate.draft import Draft
 from medthink.curate.names import AnswerMatch, is_parent, match_answer, name_key, split_differential
 from medthink.curate.rulings import CaseRulings
-from medthink.curate.stage import ModelSettings, Stage
+from medthink.curate.settings import OptionSettings
+from medthink.curate.stage import Stage
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.forms import ReplyForm, list_of, object_of, one_of
 
 FEWEST_DISTRACTORS = 4
 _ADD = "add the diagnosis to the list"
 _RELATIONS = ("same", "parent", "also right", "different", "unsure")
-
-
-class OptionSettings(ModelSettings, frozen=True, kw_only=True):
-    """Settings: how the list is read, and the models whose wrong answers show hard distractors."""
-
-    add_answer: Annotated[bool, Meta(description="Add the diagnosis if nothing in the list resembles it.")] = False
-    distractor_runs: Annotated[tuple[str, ...], Meta(description="Runs whose wrong answers are hard distractors.")] = ()
 
 
 class NumberedOption(Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,7 +44,6 @@ class OptionStage(Stage[OptionSettings]):
     """Finds the right diagnosis and its distractors in each list."""
 
     name = "options"
-    settings_type = OptionSettings
 
     async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:
         """Find the right diagnosis, then its distractors."""

@@ -8,10 +8,9 @@ import zlib
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from msgspec import Meta
 from numpy.typing import NDArray
 
 from medthink.cases.case import LETTERS, Case, Image
@@ -23,7 +22,8 @@ from medthink.curate.ask import StageModel
 from medthink.curate.decision import StageResult, drop_case, pass_case
 from medthink.curate.draft import Draft
 from medthink.curate.rulings import CaseRulings
-from medthink.curate.stage import Drafts, Stage, StageSettings
+from medthink.curate.settings import SplitSettings
+from medthink.curate.stage import Drafts, Stage
 from medthink.curate.stages.balance import (
     RANKS,
     BalanceCase,
@@ -230,21 +230,10 @@ def stratify(
 TRAIN, VALIDATION, TEST = "train", "validation", "test"
 
 
-class SplitSettings(StageSettings, frozen=True, kw_only=True):
-    """Settings: the sizes of the splits, and their limits."""
-
-    test_share: Annotated[float, Meta(description="The share of cases in the test split.", gt=0, le=1)] = 0.2
-    validation_share: Annotated[float, Meta(description="The share of cases in a validation split.", ge=0, lt=1)] = 0.0
-    max_rank_share: Annotated[
-        float, Meta(description="Maximum share of cases for one length rank of the right option.", gt=0, le=1)
-    ] = 0.23
-
-
 class SplitStage(Stage[SplitSettings]):
     """The final choice of cases, splits and letters."""
 
     name = "split"
-    settings_type = SplitSettings
     follows_release = True
 
     def survey(self, drafts: Drafts) -> None:

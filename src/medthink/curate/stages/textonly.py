@@ -7,10 +7,9 @@ leaves the case open if it could have made the difference. Letters are reassigne
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
-from msgspec import Meta
 
 from medthink.baselines.guesser import cross_validated
 from medthink.cases.case import Case
@@ -21,7 +20,8 @@ from medthink.curate.ask import StageModel
 from medthink.curate.decision import CALL_FAILED, StageResult, drop_case, hold_case, pass_case
 from medthink.curate.draft import Draft
 from medthink.curate.rulings import CaseRulings
-from medthink.curate.stage import AtLeastOne, CallSettings, Drafts, Stage
+from medthink.curate.settings import CallSettings, GuesserView, ProbeView, TextOnlySettings
+from medthink.curate.stage import Drafts, Stage
 from medthink.curate.stages.balance import assign_letters, count_letters, refuse_other_options, with_letter
 from medthink.runs.calls.asking import SharedCalls
 from medthink.runs.calls.budget import Budget
@@ -35,8 +35,6 @@ from medthink.stats.intervals import wilson
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import prompt_versions
 
-ProbeView = Literal["options", "question", "image", "one-image"]
-GuesserView = Literal["options", "question", "images"]
 FEWEST_FOR_GUESSERS = 50
 _FOLDS = 5
 
@@ -129,33 +127,10 @@ def decide_case(case: int, probes: Sequence[ProbeOutcome], needed: int) -> Liter
     return "unknown" if solved + unknown >= needed else "unsolved"
 
 
-class TextOnlySettings(CallSettings, frozen=True, kw_only=True):
-    """Settings: the probes, the inputs they see, and when a case is left out."""
-
-    model: Annotated[
-        tuple[str, ...], Meta(description="Models to probe with, as in medthink run; may be repeated.")
-    ] = ()
-    views: Annotated[
-        tuple[ProbeView, ...], Meta(description="What models are shown: options, question, image or one-image.")
-    ] = ("question",)
-    guessers: Annotated[
-        tuple[GuesserView, ...],
-        Meta(description="Inputs of the trained guessers: options, question or images; none for no guesser."),
-    ] = ("options", "question")
-    min_solved: Annotated[
-        AtLeastOne | None, Meta(description="How many probes must solve a case for it to be left out; default: all.")
-    ] = None
-    min_probability: Annotated[
-        float, Meta(description="Minimum probability that a guesser must give the right option.", gt=0, lt=1)
-    ] = 0.4
-    repeats: Annotated[int, Meta(description="How often guessers are retrained.", ge=1)] = 3
-
-
 class TextOnlyStage(Stage[TextOnlySettings]):
     """Probes, a rule, and reassigned letters."""
 
     name = "textonly"
-    settings_type = TextOnlySettings
     follows_release = True
 
     def survey(self, drafts: Drafts) -> None:

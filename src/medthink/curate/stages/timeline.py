@@ -16,7 +16,8 @@ from medthink.curate.ask import StageModel, curate_prompt
 from medthink.curate.decision import Quote, StageResult, find_quote, hold_case, pass_case
 from medthink.curate.draft import FINDINGS, HISTORY, Draft
 from medthink.curate.rulings import CaseRulings
-from medthink.curate.stage import ModelSettings, Stage
+from medthink.curate.settings import ModelSettings
+from medthink.curate.stage import Stage
 from medthink.workflow.ask import Unanswered
 from medthink.workflow.forms import TEXT, ReplyForm, list_of, object_of
 from medthink.workflow.sentences import split_sentences
@@ -353,7 +354,6 @@ class TimelineStage(Stage[ModelSettings]):
     """Texts in, times out."""
 
     name = "timeline"
-    settings_type = ModelSettings
 
     async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:
         """What the rules find; where they find anything, what the model says about it."""

@@ -14,6 +14,7 @@ from medthink.cases.case import Case
 from medthink.core.digest import digest_value
 from medthink.core.jsonio import read_stored_rows, write_jsonl
 from medthink.metrics.findings import compare_findings
+from medthink.workflow.carried import carry
 from medthink.workflow.forms import TEXT, ReplyFault, ReplyForm, first_fault, list_of, object_of, one_of
 from medthink.workflow.sentences import split_sentences
 
@@ -109,8 +110,8 @@ def list_by_rule(case: Case) -> DecisiveList:
     found: list[DecisiveFinding] = []
     others: list[DecisiveFinding] = []
     for where, text in _texts(case).items():
-        for span in split_sentences(text):
-            sentence = text[span.start : span.end]
+        for statement in carry(text, split_sentences(text)):
+            sentence = statement.shown(text)
             known = any(_fold(one.text) == _fold(sentence) for one in (*found, *others))
             if known or not compare_findings(sentence, sentence).matched:
                 continue

@@ -23,8 +23,9 @@ from medthink.judge.units import SENTENCES, Unit, UnitKey, UnitSet, UnitSource, 
 from medthink.metrics.findings.lexicon import Token, content_words, name_class
 from medthink.runs.calls.budget import BudgetReached
 from medthink.runs.engine import run_cases
+from medthink.workflow.clauses import may_cut
 from medthink.workflow.forms import RULES, ReplyFault, ReplyForm, read_form
-from medthink.workflow.sentences import Span
+from medthink.workflow.sentences import Span, split_sentences
 
 
 class DecisiveListMaker:
@@ -81,7 +82,8 @@ def align_steps(form: SplitForm, source: UnitSource) -> tuple[Unit, ...] | Reply
     """The steps as units of the text, or the reason why they are not a segmentation of it.
 
     Steps must repeat the text's content words in order, so none can drop a negation, a side, a number or a qualifier.
-    A unit always shows the original text.
+    A unit always shows the original text. Steps that part a negation, hedge, condition, quantifier or comparison from
+    what it governs are joined again: the sentence stays whole.
     """
     fault = _check_count(form, source)
     if fault is not None:
@@ -99,7 +101,19 @@ def align_steps(form: SplitForm, source: UnitSource) -> tuple[Unit, ...] | Reply
     if ends[-1] < len(tokens):
         kind = name_class(tokens[ends[-1]].word)
         return ReplyFault("wrong_form", f"the steps omit the end of the text, starting with {kind}")
-    return tuple(source.unit(part, span) for span in _spans(text, tokens, ends))
+    return source.cut(part, _join_scopes(text, _spans(text, tokens, ends)))
+
+
+def _join_scopes(text: str, steps: Sequence[Span]) -> list[Span]:
+    """The steps, those joined between which the text may not be cut."""
+    sentences = split_sentences(text)
+    joined: list[Span] = []
+    for step in steps:
+        if joined and not may_cut(text, sentences, step.start):
+            joined[-1] = Span(joined[-1].start, step.end)
+        else:
+            joined.append(step)
+    return joined
 
 
 def _check_count(form: SplitForm, source: UnitSource) -> ReplyFault | None:

@@ -13,7 +13,9 @@ import msgspec
 
 from medthink.core.digest import digest_value
 from medthink.core.jsonio import read_stored_rows, write_jsonl
-from medthink.workflow.sentences import Span, split_clauses, split_sentences
+from medthink.workflow.carried import Piece, carry
+from medthink.workflow.clauses import split_clauses
+from medthink.workflow.sentences import Span, split_sentences
 
 UNITS_FILE = "units.jsonl"
 SENTENCES = "sentences"
@@ -24,13 +26,21 @@ SplitState = Literal["ok", "absent", "too_many"]
 
 
 class Unit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One unit to judge: `text` is the part's original text from `start` to `end`."""
+    """One unit to judge: `text` is the part's original text from `start` to `end`.
+
+    Before it stands, in brackets, what the unit carries from the heading of its list: "[No sign of:] effusion".
+    """
 
     id: str
     part: str
     start: int
     end: int
     text: str
+
+    @property
+    def carries(self) -> bool:
+        """Whether it carries something from the heading of its list."""
+        return len(self.text) > self.end - self.start > 0
 
 
 class UnitSet(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -120,11 +130,15 @@ class UnitSource(msgspec.Struct, frozen=True, kw_only=True):
                 found.append(Unit(place[:12], part if is_shown else f"{part}{NOT_SHOWN}", 0, 0, text))
         return found
 
-    def unit(self, part: str, span: Span) -> Unit:
-        """The unit at this position."""
-        text = self.parts[part][span.start : span.end]
-        place = digest_value([self.run, self.case, self.sample, self.what, part, span.start, span.end, text])
-        return Unit(place[:12], part, span.start, span.end, text)
+    def cut(self, part: str, spans: Iterable[Span]) -> tuple[Unit, ...]:
+        """The pieces of a part as units, each with what it carries from the heading of its list."""
+        return tuple(self.unit(part, one) for one in carry(self.parts[part], spans))
+
+    def unit(self, part: str, one: Piece) -> Unit:
+        """The unit of this statement."""
+        text = one.shown(self.parts[part])
+        place = digest_value([self.run, self.case, self.sample, self.what, part, one.start, one.end, text])
+        return Unit(place[:12], part, one.start, one.end, text)
 
 
 def _unmarked(text: str) -> str:
@@ -147,7 +161,7 @@ def split_source(source: UnitSource) -> UnitSet:
 
 
 def _cut(source: UnitSource, split: Callable[[str], list[Span]]) -> list[Unit]:
-    return [source.unit(part, span) for part, text in source.parts.items() for span in split(text)]
+    return [unit for part, text in source.parts.items() for unit in source.cut(part, split(text))]
 
 
 def unit_set(

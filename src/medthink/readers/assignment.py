@@ -53,7 +53,7 @@ def make_planted_check(
     found = []
     for unit in units:
         wrong = name_other_options(unit.text, options.values(), answer)
-        if unit.id not in supported and not wrong:
+        if unit.carries or (unit.id not in supported and not wrong):
             continue
         said = [one.text for one in units if one is not unit]
         false = [*(falsify(unit.text, said).values() if unit.id in supported else ()), *wrong]

@@ -30,8 +30,8 @@ from medthink.judge.units import SENTENCES, UnitSet, UnitSource, unit_set
 from medthink.readers.assignment import ListEntry, ListLine
 from medthink.readers.lists import LAYOUT, key_path, refuse_written, write_entries
 from medthink.runs.run import Run
+from medthink.workflow.carried import Piece
 from medthink.workflow.condition import Condition
-from medthink.workflow.sentences import Span
 from medthink.workflow.view import show_under_condition as show_question
 
 PASS_MARK = 0.8
@@ -206,7 +206,7 @@ def _make_item(sheet: ExamText, what: str, kept: ExamEdit, *, seed: int) -> tupl
         parts={kind.exam_part: text},
         answer=sheet.answer if kind.shows_answer else "",
     )
-    units = unit_set(source, [source.unit(kind.exam_part, Span(*span))], splitter=SENTENCES)
+    units = unit_set(source, [source.unit(kind.exam_part, Piece(*span))], splitter=SENTENCES)
     code = "t" + digest_value([TRAINING, seed, sheet.case, sheet.number, text, span])[:12]
     return TrainingItem(code=code, case=sheet.case, source=source, units=units), TrainingTruth(what=what, change=kept)
 

@@ -14,8 +14,8 @@ from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import split_prompt, verdict_prompt
 from medthink.judge.session import JudgeSpec, judge_run
 from medthink.judge.units import UnitSet, UnitSource, unit_set
+from medthink.workflow.carried import Piece
 from medthink.workflow.forms import FormPrompt, ReplyFault
-from medthink.workflow.sentences import Span
 
 PAYLOADS = [json.loads(line) for line in (Path(__file__).parent / "injections.jsonl").read_text().splitlines()]
 TEXTS = [payload["text"] for payload in PAYLOADS]
@@ -28,7 +28,7 @@ EVIDENCE = Evidence(history="Pain.", findings="A mass.")
 def units_of(text: str, *, what: str = "steps") -> tuple[UnitSet, UnitSource]:
     """A text that is one unit, its words untouched."""
     source = UnitSource(run="r", case=1, sample=0, what=what, parts={"rationale": text})
-    return unit_set(source, [source.unit("rationale", Span(0, len(text)))], splitter="sentences"), source
+    return unit_set(source, [source.unit("rationale", Piece(0, len(text)))], splitter="sentences"), source
 
 
 def prompt_about(text: str, *, what: str = "steps", evidence: Evidence = EVIDENCE) -> FormPrompt:

@@ -5,8 +5,9 @@ import pytest
 
 from medthink.judge.segmentation import SplitForm, align_steps
 from medthink.judge.units import UnitSource, split_source
+from medthink.workflow.clauses import split_clauses
 from medthink.workflow.forms import ReplyFault
-from medthink.workflow.sentences import split_clauses, split_sentences
+from medthink.workflow.sentences import split_sentences
 
 CASES = [
     ("One. Two! Three?", ["One.", "Two!", "Three?"]),

@@ -17,6 +17,7 @@ from medthink.judge.edits.findings import delete_finding, invent_finding, name_o
 from medthink.judge.edits.guards import is_claim, is_stated_in
 from medthink.judge.edits.harmless import lengthen_sentence, reword
 from medthink.judge.exam.results import LONGER, REWORDED, UNTOUCHED, ExamEdit, ExamText, join_sentences
+from medthink.workflow.carried import carry
 from medthink.workflow.sentences import split_sentences
 
 # About the number of steps in a rationale.
@@ -96,8 +97,8 @@ def pair_sheets(numbers: Iterable[int], case: int, text: str, other: str, *, con
 
 
 def sentences_of(text: str) -> tuple[str, ...]:
-    """The sentences of a text."""
-    return tuple(text[start:end] for start, end in split_sentences(text))
+    """The sentences of a text; items that only mean something below their heading are left out."""
+    return tuple(text[one.start : one.end] for one in carry(text, split_sentences(text)) if not one.carried)
 
 
 def _statement_sheets(

@@ -14,7 +14,7 @@ from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.preference import QUESTION
 from medthink.judge.units import SENTENCES, Unit, UnitSet, UnitSource, split_source, unit_set
 from medthink.stats.estimate import Estimate, Measured, Undefined, rate_cell
-from medthink.workflow.sentences import Span
+from medthink.workflow.carried import Piece
 
 SheetForm = Literal["statements", "omission", "pair"]
 SHEETS_FILE = "sheets.jsonl"
@@ -72,7 +72,7 @@ class ExamText(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         if self.form != "statements":
             return split_source(source)
         ((part, _),) = source.parts.items()
-        units: list[Unit] = [source.unit(part, Span(*span)) for span in self.spans]
+        units: list[Unit] = [source.unit(part, Piece(*span)) for span in self.spans]
         return unit_set(source, units[::-1] if self.reverses is not None else units, splitter=SENTENCES)
 
     def change_of(self, place: int) -> ExamEdit:

@@ -16,8 +16,8 @@ from medthink.readers.readings import ImportedReadings, Reading
 theirs = Lazily("sklearn.metrics")
 CHANCE = np.random.default_rng(11)
 CASES = 40
-SUPPORTS = np.array(["supported", "contradicted", "unverifiable"])
-SENTENCES = np.array(["correct", "incorrect", "unverifiable"])
+SUPPORTS = np.array(["supported", "contradicted", "not described", "unverifiable"])
+SENTENCES = np.array(["correct", "incorrect", "not described", "unverifiable"])
 
 
 def make(what: str):
@@ -53,7 +53,7 @@ def pair_of(found, aspect: str):
 def steps():
     units = make("steps")
     ids = [(one.case, unit.id) for one in units.values() for unit in one.units]
-    truth = CHANCE.choice(SUPPORTS, len(ids), p=[0.7, 0.2, 0.1])
+    truth = CHANCE.choice(SUPPORTS, len(ids), p=[0.7, 0.15, 0.05, 0.1])
     read, judged = noisy(truth, SUPPORTS), noisy(truth, SUPPORTS)
     label = dict(zip([unit for _, unit in ids], judged, strict=True))
     readings = [

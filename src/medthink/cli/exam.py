@@ -59,7 +59,7 @@ def exam(sources: tuple[Path, ...], as_json: bool, out: Path, **flags: Any) -> N
 
     \b
     Example: medthink exam bench/ --judge baseline/rules
-    Example: medthink exam runs/qwen --judge openai/gpt-5.2 --with-images --max-usd 10
+    Example: medthink exam runs/qwen --judge openai/gpt-5.2 --max-usd 10
     Example: medthink exam --judge google/gemini-3-pro
     """
     from medthink.cli.output import follow

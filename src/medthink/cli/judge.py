@@ -30,6 +30,7 @@ from medthink.core.numbers import count_of
 
 if TYPE_CHECKING:
     from medthink.judge.judged import JudgedRun, JudgedScores
+    from medthink.judge.judgement import Sight
     from medthink.judge.scores import Coverage, JudgeConfigScores, ScoreCell, ScoreTable
     from medthink.judge.session import JudgeSession, JudgeSpec
     from medthink.report.judged_tables import JudgeRow
@@ -39,7 +40,10 @@ kinds_flag = Flag(
     help="Kinds of judging; by default those of the run's task, in an exam steps, omissions and preference.",
 )  # fmt: skip
 _HEARING = (
-    Flag("--with-images", is_flag=True, help="Show the judge the images too."),
+    Flag(
+        "--with-images/--without-images", "with_images", default=None,
+        help="Whether the judge is shown the images too; default: every judge but the embedded one.",
+    ),
     Flag(
         "--evidence", cls=ListOption, metavar="PART,…",
         help="What the judge sees; any of: history, options, captions, findings, discussion, diagnosis; default: all.",
@@ -55,17 +59,23 @@ def hearing_flags(command: Decorated) -> Decorated:
 
 def read_hearing(flags: dict[str, Any]) -> dict[str, Any]:
     """The fields of `AskingSettings`, taken out of the flags."""
-    from medthink.judge.judgement import DEFAULT_SIGHT, SIGHTS, parse_sight
-
-    evidence, with_images = flags.pop("evidence"), flags.pop("with_images")
-    seen = {*(parse_sight(",".join(evidence)) if evidence else DEFAULT_SIGHT), *(["images"] if with_images else [])}
     schema = flags.pop("schema")
     return {
-        "sees": tuple(name for name in SIGHTS if name in seen),
+        "sees": _read_sight(flags.pop("evidence"), flags.pop("with_images")),
         "use_schema": schema is None or schema,
         **read_terms(flags),
         **{name: flags.pop(name) for name in ("judges", "effort", "temperature", "max_tokens")},
     }
+
+
+def _read_sight(evidence: Sequence[str], with_images: bool | None) -> "tuple[Sight, ...] | None":
+    """What every judge sees; None leaves it to each judge's default."""
+    from medthink.judge.judgement import DEFAULT_SIGHT, in_order, parse_sight
+
+    if not evidence and with_images is None:
+        return None
+    seen = parse_sight(",".join(evidence)) if evidence else DEFAULT_SIGHT
+    return in_order({*seen, *(["images"] if with_images else [])})
 
 
 def read_kinds(words: Sequence[str]) -> tuple[str, ...] | None:
@@ -111,7 +121,7 @@ def judge(as_json: bool, **flags: Any) -> None:
 
     \b
     Example: medthink judge runs/retrieval --judge baseline/rules
-    Example: medthink judge runs/qwen --judge openai/gpt-5.2 --judge google/gemini-3-pro --with-images --repeats 2
+    Example: medthink judge runs/qwen --judge openai/gpt-5.2 --judge google/gemini-3-pro --repeats 2
     """
     from medthink.cli.output import follow
     from medthink.judge.asking import BATCHES
@@ -127,7 +137,9 @@ def judge(as_json: bool, **flags: Any) -> None:
     say_jobs(session.jobs, order.run / BATCHES)
     if session.stopped_by is not None:
         raise session.stopped_by
-    own = [one for one in session.judgements if one.judge in order.judges and one.setting == order.setting]
+    own = [
+        one for one in session.judgements if one.judge in order.judges and one.setting == order.setting_of(one.judge)
+    ]
     # Absent texts and texts with too many units were never sent to a judge.
     asked = [one for one in own if one.state != "absent" and one.why != "too_many"]
     if asked and all(one.why in ("failed", "unsplit") for one in asked):

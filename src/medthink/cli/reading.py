@@ -215,8 +215,9 @@ def reading_export(run: Path, tables: tuple[Path, ...], key: Path | None, out: P
     """Write the readers' labels of the steps of RUN in the published form.
 
     FILE is .csv, .xlsx or .jsonl. One row for each reader and case, with `stepN`, `human_factualN`, `human_criticalN`
-    and `human_error_typesN`. It is coarser than the lists: unverifiable becomes an empty cell, decisive and
-    contributory become critical. Every row of TABLES that cannot be used is listed.
+    and `human_error_typesN`. It is coarser than the lists: decisive and contributory become
+    critical. An empty cell is a gap; what a reader called unverifiable or not described is written so. Every row of
+    TABLES that cannot be used is listed.
 
     \b
     Example: medthink reading export runs/qwen reading/anna.csv reading/ben.csv --key reading-key.json -o steps.csv

@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from medthink.core.errors import Declined, UsageError
-from medthink.judge.judgement import DEFAULT_SIGHT, Evidence, Judgement, JudgeSettings, Sight, Unjudged, model_identity
+from medthink.judge.judgement import Evidence, Judgement, JudgeSettings, Sight, Unjudged, default_sight, model_identity
 from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import prompt_version, verdict_prompt
 from medthink.judge.units import UnitKey, UnitSet, UnitSource
@@ -120,17 +120,16 @@ class AskingSettings(CallTerms, frozen=True, kw_only=True):
     """The judges, the parts of a case that they see, the parameters of their calls, and the limits."""
 
     judges: tuple[str, ...]
-    sees: tuple[Sight, ...] = DEFAULT_SIGHT
+    sees: tuple[Sight, ...] | None = None
     effort: Effort | None = None
     temperature: float | None = None
     max_tokens: int | None = None
     use_schema: bool = True
 
-    @property
-    def setting(self) -> JudgeSettings:
-        """The settings of every judge of the session."""
+    def setting_of(self, judge: str) -> JudgeSettings:
+        """The settings of a judge of the session; where nothing is said, it sees all that it can."""
         return JudgeSettings(
-            sees=self.sees,
+            sees=self.sees or default_sight(judge),
             effort=self.effort,
             temperature=self.temperature,
             max_tokens=self.max_tokens,
@@ -201,13 +200,13 @@ async def open_judges(
     try:
         for one in answerers:
             one.on_wait(lambda detail: tracker.enter("waiting", detail))
-            refuse_unfit(one, example_request(terms.setting), max_usd=terms.max_usd)
+            refuse_unfit(one, example_request(terms.setting_of(one.spec)), max_usd=terms.max_usd)
         places = max(one.concurrency for one in answerers)
         with lock_run(folder), closing(Ledger(folder / JUDGE_LEDGER, places=places)) as ledger:
             opened = open_calls(answerers, ledger, terms, spools=folder / BATCHES, tracker=tracker, transport=transport)
             async with opened as calls:
                 hearings = {
-                    spec: Judge(desk, terms.setting, condition or Condition(), barred)
+                    spec: Judge(desk, terms.setting_of(spec), condition or Condition(), barred)
                     for spec, desk in calls.desks.items()
                 }
                 yield Judges(hearings, calls)
@@ -231,7 +230,7 @@ def blank_judgement(key: UnitKey, judge: str, terms: AskingSettings, *, repeat: 
         judge=judge,
         repeat=repeat,
         state="unjudged",
-        setting=terms.setting,
+        setting=terms.setting_of(judge),
         prompt=prompt_version(what),
     )
 

@@ -47,7 +47,7 @@ class Unjudged(msgspec.Struct, frozen=True):
 
 Sight = Literal["history", "options", "images", "captions", "findings", "discussion", "diagnosis"]
 SIGHTS: tuple[Sight, ...] = get_args(Sight)
-# Everything the expert wrote, but not the images: they cost money, and only some judges can read them.
+# Everything the expert wrote, but not the images, which the embedded judge cannot see.
 DEFAULT_SIGHT: tuple[Sight, ...] = ("history", "options", "captions", "findings", "discussion", "diagnosis")
 
 
@@ -116,6 +116,11 @@ def parse_sight(text: str) -> tuple[Sight, ...]:
             f"a judge cannot be shown {', '.join(sorted(unknown)) or 'nothing'}", remedy=f"known: {', '.join(SIGHTS)}"
         )
     return in_order(words)
+
+
+def default_sight(judge: str) -> tuple[Sight, ...]:
+    """What a judge sees by default: all that it can; only the images show whether a finding was invented."""
+    return DEFAULT_SIGHT if judge == RULES else SIGHTS
 
 
 def in_order(sight: Collection[str]) -> tuple[Sight, ...]:

@@ -9,11 +9,11 @@ import msgspec
 
 from medthink.core.digest import digest_value
 
-Support = Literal["supported", "contradicted", "unverifiable"]
+Support = Literal["supported", "contradicted", "not described", "unverifiable"]
 Weight = Literal["decisive", "contributory", "incidental"]
 Severity = Literal["none", "minor", "significant", "dangerous"]
 ErrorType = Literal["image_understanding", "reasoning", "clinical_scenario", "medical_knowledge"]
-SentenceLabel = Literal["correct", "incorrect", "unverifiable"]
+SentenceLabel = Literal["correct", "incorrect", "not described", "unverifiable"]
 Dimension = Literal[
     "disease_definition", "clinical_manifestation", "imaging_findings", "diagnostic_reasoning", "transferable_learning"
 ]

@@ -12,9 +12,12 @@ import msgspec
 
 from medthink.judge.judgement import JudgeConfig, Judgement
 from medthink.judge.units import UnitKey, UnitSet
+from medthink.metrics.findings.lexicon import is_hedged
 from medthink.stats import Measured, Undefined, mean_interval, rate_interval
 
 COMPLETE_SHARE = 0.99
+# What a hedged statement counts, of 1.
+HEDGED = 0.5
 
 Units = Mapping[UnitKey, UnitSet]
 
@@ -122,6 +125,13 @@ def clustered_mean(pairs: Iterable[tuple[int, float]], *, within: tuple[float, f
     if isinstance(found, Undefined):
         return found
     return msgspec.structs.replace(found, low=max(within[0], found.low), high=min(within[1], found.high))
+
+
+def hedged_units(units: Units, what: str) -> frozenset[str]:
+    """The units of a kind that only call possible what they say: found by rule, alike for judges and readers."""
+    return frozenset(
+        unit.id for one in units.values() if one.what == what for unit in one.units if is_hedged(unit.text)
+    )
 
 
 Chosen = TypeVar("Chosen", bound=Hashable)

@@ -226,10 +226,10 @@ class _Worker:
             return replace(blank, state="absent", detail="nothing to judge")
         if units.state == "too_many":
             return replace(blank, why="too_many", detail=units.detail)
-        if blank.case in self._changed and "images" in self._order.sees:
+        if blank.case in self._changed and "images" in blank.setting.sees:
             return replace(blank, why="failed", detail="its images have changed since the run was made")
         case = self._benchmark.case(blank.case)
-        evidence = gather_evidence(case, self._showing.show(case)[0], self._order.sees)
+        evidence = gather_evidence(case, self._showing.show(case)[0], blank.setting.sees)
         blank = replace(blank, round=self._round_of(blank))
         return await ask_verdicts(hearing, blank, units, evidence=evidence, source=source, ledger=ledger)
 

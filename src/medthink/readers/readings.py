@@ -396,11 +396,15 @@ def _row(reader: str, text: UnitSet, own: Mapping[str, Reading]) -> dict[str, st
     return row
 
 
+_OPEN = ("not described", "unverifiable")
+
+
 def _cells(reading: Reading) -> dict[str, str]:
     labels = reading.labels
-    is_open = labels.get("support") == "unverifiable"
+    support = labels.get("support")
     return {
-        "factual": "" if is_open else _yes_or_no(labels.get("factual")),
+        # An empty cell is a gap: what a reader called open is another answer.
+        "factual": str(support) if support in _OPEN else _yes_or_no(labels.get("factual")),
         "critical": _yes_or_no(labels.get("critical")),
         "error_types": "; ".join(name.replace("_", " ") for name in reading.error_types),
     }

@@ -37,7 +37,7 @@ from medthink.workflow.view import show_under_condition as show_question
 PASS_MARK = 0.8
 DEFAULT_ITEMS = 10
 TRAINING = "training"
-UNVERIFIABLE = "unverifiable"
+NOT_DESCRIBED = "not described"
 
 
 class TrainingItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +75,7 @@ class TrainingTruth(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         if self.change.is_true:
             return kind.true_label
         if self.change.edit == INVENTED:
-            return UNVERIFIABLE
+            return NOT_DESCRIBED
         assert kind.wrong_label is not None
         return kind.wrong_label
 
@@ -109,7 +109,7 @@ class TrainingResult(msgspec.Struct, frozen=True, kw_only=True):
 def fits_training(what: str) -> bool:
     """Whether a kind of judging has a label for each sort of item: true, false, and invented."""
     kind = KINDS[what]
-    return any(aspect.name == kind.leading and UNVERIFIABLE in aspect.categories for aspect in kind.aspects)
+    return any(aspect.name == kind.leading and NOT_DESCRIBED in aspect.categories for aspect in kind.aspects)
 
 
 def draw_training(
@@ -117,7 +117,7 @@ def draw_training(
 ) -> Training:
     """Draw items from an exam in random order: half made false by different edits, half reworded or untouched.
 
-    One of the false ones is an invention, if there is any; its right label is "unverifiable".
+    One of the false ones is an invention, if there is any; its right label is "not described".
     """
     chance = Random(seed_from(TRAINING, seed))
     usable = [one for one in sheets if one.form == "statements" and one.reverses is None]
@@ -221,7 +221,7 @@ def _restore(sheet: ExamText, place: int) -> str:
 def _explain(change: ExamEdit) -> str:
     """Why a sentence is true or not, in the words of the rubric."""
     if change.edit == INVENTED:
-        return "The expert does not mention this: an omission neither supports nor contradicts a statement."
+        return "The expert, who describes these images, does not mention this finding: it is not described."
     if change.edit == OPTION:
         return f"The diagnosis is a different one. The expert writes: “{change.before}”"
     if change.edit == UNTOUCHED:

@@ -9,7 +9,7 @@ import pytest
 from judge_server import JudgeServer, judge_step, read_request, step_verdict
 from judged_run import make_run
 from medthink.judge.judged import read_judgements
-from medthink.judge.judgement import Evidence
+from medthink.judge.judgement import DEFAULT_SIGHT, Evidence
 from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import split_prompt, verdict_prompt
 from medthink.judge.session import JudgeSpec, judge_run
@@ -141,7 +141,11 @@ def test_a_judge_that_obeys_whatever_is_unfenced_still_finds_every_wrong_step(tm
         return json.dumps({"call": nonce, "verdicts": verdicts})
 
     with JudgeServer(obey) as server:
-        judge_run(JudgeSpec(run=run, judges=("server/obedient",), base_urls=(server.url,), splitter="sentences"))
+        judge_run(
+            JudgeSpec(
+                run=run, judges=("server/obedient",), base_urls=(server.url,), splitter="sentences", sees=DEFAULT_SIGHT
+            )
+        )
     rows = read_judgements(run)
     judged = [row for row in rows if row.state == "ok"]
     assert len(rows) == len(TEXTS)

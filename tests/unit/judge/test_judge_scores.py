@@ -19,7 +19,7 @@ from medthink.judge.judgement import Judgement, JudgeSettings, label_judges, mod
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.discussion import EducationVerdict, SentenceVerdict
 from medthink.judge.kinds.findings import StatementVerdict
-from medthink.judge.kinds.step_scores import StepVerdict
+from medthink.judge.kinds.step_scores import StepVerdict, step_tables
 from medthink.judge.prompts import prompt_version
 from medthink.judge.rubric import DIMENSIONS, WEIGHTS
 from medthink.judge.scores import (
@@ -30,6 +30,7 @@ from medthink.judge.scores import (
     pairwise_disagreement,
 )
 from medthink.judge.units import Unit, UnitSet
+from medthink.metrics.findings.lexicon import is_hedged
 from medthink.stats import mean_interval, rate_interval
 
 SETTING = JudgeSettings(sees=("history",))
@@ -63,6 +64,12 @@ def score_steps(rows, units, *, rights, slices):
 def units(*cases: int, state: str = "ok", what: str = "steps") -> dict:
     sets = [UnitSet(case=case, sample=0, what=what, state=state, splitter="sentences", texts="t") for case in cases]
     return {one.key: one for one in sets}
+
+
+def worded(text: str, *cases: int) -> dict:
+    """The units of three steps that all have these words."""
+    steps = tuple(Unit(f"u{k}", "rationale", 0, len(text), text) for k in (1, 2, 3))
+    return {key: msgspec.structs.replace(one, units=steps) for key, one in units(*cases).items()}
 
 
 ROWS = [
@@ -495,3 +502,37 @@ def test_the_interval_of_a_score_stays_on_its_scale():
     found = clustered_mean([(case, 2 if case else 0) for case in range(4)], within=(0, 2))
     assert (found.value, found.low, found.high) == (1.5, 0, 2)
     assert mean_interval([0, 2, 2, 2]).high > 2
+
+
+def test_invented_findings_are_counted_beside_contradicted_ones():
+    rows = [judged(1, step(1), step(2, "not described"), step(3, "unverifiable"))]
+    found = score_steps(rows, units(1), rights={(1, 0): True}, slices={})
+    assert found.support["not described"].value == pytest.approx(1 / 3)
+    assert found.support["unverifiable"].value == pytest.approx(1 / 3)
+    assert found.sound_if_right.every_step.value == 0.0
+    assert found.sound_if_right.not_described.value == pytest.approx(1 / 3)
+    row = step_tables(found)[0].rows[0]
+    assert {"Wrong steps", "Not described", "Unverifiable", "Hedged"} <= set(row)
+
+
+def test_a_rationale_that_hedges_everything_does_not_lead():
+    cases = range(1, 11)
+    rows = [judged(case, step(1), step(2), step(3)) for case in cases]
+    rights = dict.fromkeys([(case, 0) for case in cases], True)
+    plain = score_steps(rows, units(*cases), rights=rights, slices={})
+    hedging = score_steps(rows, worded("It may be large.", *cases), rights=rights, slices={})
+    assert (plain.stated.value, plain.hedged.value, plain.sound_if_right.every_step.value) == (1.0, 0.0, 1.0)
+    assert (hedging.stated.value, hedging.hedged.value, hedging.sound_if_right.every_step.value) == (0.5, 1.0, 0.0)
+    assert hedging.support["supported"].value == 1.0
+
+
+@pytest.mark.parametrize("text", ["Possibly a cyst.", "It could be A.", "Suspected abscess", "This is probably fat."])
+def test_words_of_possibility_hedge(text):
+    assert is_hedged(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["The mass enhances.", "Fat can be seen.", "No effusion.", "An abscess would enhance."]
+)
+def test_what_is_stated_or_supposed_is_no_hedge(text):
+    assert not is_hedged(text)

@@ -43,7 +43,7 @@ def test_verdicts_are_kept_by_id_with_who_said_so_and_when(tmp_path):
     assert [step.id for step in first.verdicts] == list(read_units(run)[first.key].ids)
     assert (first.state, first.judge, first.model, first.tries) == ("ok", "server/good", "good-2026", 1)
     assert first.cost_usd is None, "what has no price was not for nothing"
-    assert first.judged_at and len(first.prompt) == 64 and first.setting.sees == DEFAULT_SIGHT
+    assert first.judged_at and len(first.prompt) == 64 and first.setting.sees == SIGHTS
     for units in read_units(run).values():
         assert all(RATIONALE[unit.start : unit.end] == unit.text for unit in units.units)
 
@@ -134,9 +134,9 @@ def test_how_far_judges_differ_is_told_unit_by_unit(tmp_path):
 def test_the_same_judge_with_and_without_images_holds_two_seats(tmp_path):
     run = make_run(tmp_path)
     with JudgeServer(judge_well) as server:
-        judge_run(order(run, server))
+        judge_run(order(run, server, sees=DEFAULT_SIGHT))
         blind = len(server.bodies)
-        judge_run(order(run, server, sees=(*DEFAULT_SIGHT, "images")))
+        judge_run(order(run, server))
         assert not any("image_url" in json.dumps(body) for body in server.bodies[:blind])
         assert all("image_url" in json.dumps(body) for body in server.bodies[blind:])
     assert len({row.seat for row in read_judgements(run)}) == 2
@@ -384,7 +384,7 @@ def test_an_image_that_changed_since_the_run_leaves_its_case_alone_unjudged(tmp_
     (tmp_path / "bench/images/case00101/i101x1.jpg").unlink()
     with JudgeServer(judge_well) as server:
         # Whoever sees no image does not mind.
-        assert set(states(judge_run(order(run, server))).values()) == {"ok"}
+        assert set(states(judge_run(order(run, server, sees=DEFAULT_SIGHT))).values()) == {"ok"}
         session = judge_run(order(run, server, sees=SIGHTS, judges=("server/other",)))
     others = sorted((one for one in session.judgements if one.judge == "server/other"), key=lambda one: one.case)
     assert [(one.case, one.state) for one in others] == [(100, "ok"), (101, "unjudged"), (102, "ok")]
@@ -526,3 +526,10 @@ def test_a_server_that_counts_too_few_tokens_for_images_is_pointed_out(tmp_path)
     with JudgeServer(judge_well) as server:
         doubts = judge_run(order(run, server, sees=SIGHTS)).image_doubts
     assert (doubts.replies, doubts.doubtful) == (3, 3)
+
+
+def test_a_judge_is_shown_the_images_unless_it_is_the_embedded_one_or_told_otherwise():
+    spec = JudgeSpec(run=Path("run"), judges=("server/good", "baseline/rules"))
+    assert spec.setting_of("server/good").sees == SIGHTS
+    assert spec.setting_of("baseline/rules").sees == DEFAULT_SIGHT
+    assert msgspec.structs.replace(spec, sees=DEFAULT_SIGHT).setting_of("server/good").sees == DEFAULT_SIGHT

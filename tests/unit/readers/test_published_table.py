@@ -43,7 +43,7 @@ def test_every_label_stands_in_its_column(run, tmp_path):
     ]
     anna = rows[0]
     assert [anna[f"step{k}"] for k in (1, 2, 3)] == ["It grows.", "It grows.", "It is =large."]
-    assert [anna[f"human_factual{k}"] for k in (1, 2, 3)] == ["yes", "no", ""]
+    assert [anna[f"human_factual{k}"] for k in (1, 2, 3)] == ["yes", "no", "unverifiable"], "a gap is another thing"
     assert [anna[f"human_critical{k}"] for k in (1, 2, 3)] == ["yes", "no", "yes"]
     assert anna["human_error_types2"] == "reasoning; image understanding", "the main one first"
     assert "human_factual2" not in rows[1], "what was left open is empty"
@@ -64,10 +64,11 @@ def test_what_was_exported_is_read_back_on_the_coarser_scale(form, run, tmp_path
     for one in back.readings:
         before = said[one.reader, one.unit]
         is_open = before.labels.get("support") == "unverifiable"
-        assert one.labels.get("factual") == (None if is_open else before.labels["factual"])
+        assert one.labels.get("factual") == before.labels["factual"]
         assert one.labels.get("critical") == before.labels.get("critical")
         assert one.error_types == before.error_types
-        assert "support" not in one.labels and "weight" not in one.labels, "the finer label was guessed"
+        assert one.labels.get("support") == ("unverifiable" if is_open else None), "the finer label was guessed"
+        assert "weight" not in one.labels
     again = publish_readings(back.readings, units)
     assert again == table, "a second round changes nothing"
 

@@ -280,7 +280,7 @@ def test_of_a_statement_yes_and_no_say_too_little_to_compare():
     findings = KINDS["findings"]
     assert findings.read_cells("statement", {"factual": "Unverifiable"}) == {"statement": "unverifiable"}
     for word in ("yes", "no"):
-        with pytest.raises(ValueError, match="is not one of supported, contradicted, unverifiable"):
+        with pytest.raises(ValueError, match="is not one of supported, contradicted, not described, unverifiable"):
             findings.read_cells("statement", {"factual": word})
 
 
@@ -582,7 +582,7 @@ def test_lists_come_back_and_readers_and_judges_are_compared(form, tmp_path):
     assert {pair.kind for pair in result.pairs} == {
         "reader–reader", "reader–itself", "reader–judge", "judge–judge", "judge–itself",
     }  # fmt: skip
-    judge = "server/a · without images"
+    judge = "server/a · with images"
     (factual,) = [pair for pair in result.validity(judge) if pair.aspect == "factual"]
     assert factual.a == "readers together"
     assert factual.nominal.confusion == ((8, 0), (0, 4))
@@ -598,9 +598,9 @@ def test_lists_come_back_and_readers_and_judges_are_compared(form, tmp_path):
     themselves = {(pair.kind, pair.a, pair.b) for pair in result.pairs if pair.kind.endswith("itself")}
     assert themselves == {
         *(("reader–itself", name, f"{name} (again)") for name in ("anna", "ben")),
-        *(("judge–itself", f"server/{name} · without images", f"server/{name} · without images #2") for name in "ab"),
+        *(("judge–itself", f"server/{name} · with images", f"server/{name} · with images #2") for name in "ab"),
     }
-    assert {panel.raters for panel in result.panels} == {("anna", "ben"), (judge, "server/b · without images")}
+    assert {panel.raters for panel in result.panels} == {("anna", "ben"), (judge, "server/b · with images")}
     write_agreement(run, result)
     assert read_agreement(run) == result
     assert read_key(key_path(folder)) == key
@@ -685,7 +685,7 @@ def test_discussions_are_read_and_compared_by_sentence_and_score(tmp_path):
         run, [folder / "anna.csv", folder / "ben.csv"], Run.open(run).cases(), slices={}, key=key_path(folder)
     )
     assert problems == ()
-    by_aspect = {pair.aspect: pair for pair in result.validity("server/a · without images")}
+    by_aspect = {pair.aspect: pair for pair in result.validity("server/a · with images")}
     assert by_aspect["sentence"].nominal.percent.value == 1.0
     assert by_aspect["education"].ordered is not None
     assert by_aspect["education"].nominal.n == 10

@@ -77,7 +77,7 @@ def test_feedback_says_what_is_right_and_why(sheets):
         told = give_feedback(code, truth, wrong)
         assert not told.is_right and told.expected == truth.expected
         if truth.change.edit == INVENTED:
-            assert truth.expected == "unverifiable" and "an omission neither supports nor contradicts" in told.why
+            assert truth.expected == "not described" and "does not mention this finding" in told.why
         elif truth.change.edit == OPTION:
             assert "The diagnosis is a different one" in told.why
         elif truth.change.edit != UNTOUCHED:
@@ -103,7 +103,7 @@ def answer(path, key, reader, *, wrong=0):
         change = key["readers"][reader][row["unit"]]["change"]
         right = "supported" if change["is_true"] else "contradicted"
         if change["edit"] == INVENTED:
-            right = "unverifiable"
+            right = "not described"
         other = "contradicted" if right == "supported" else "supported"
         row["factual"] = other if place < wrong else right
     write_table(path, list(rows[0]), rows)

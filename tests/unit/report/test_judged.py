@@ -14,6 +14,7 @@ from made_runs import make_run as make_steps
 from medthink.cli.command import run_command
 from medthink.judge.judged import read_judgements
 from medthink.judge.judgement import digest_judgements
+from medthink.judge.rubric import SENTENCE_LABELS
 from medthink.readers.agreement import RaterPair, RunAgreement, write_agreement
 from medthink.report.figures.judged import discussion_drawing, profile_drawing
 from medthink.report.figures.style import draw_markup
@@ -37,7 +38,7 @@ SOUND = "The lesion is large. So the diagnosis follows."
 FLAWED = "The lesion is large. The margin is WRONG here. So the diagnosis follows."
 MUTE = "The lesion is MUTE. So it is."
 CASES = 6
-SEAT = "server/good · without images"
+SEAT = "server/good · with images"
 
 
 def judge_but_mute(nonce, data, outside):
@@ -139,7 +140,7 @@ def test_discussions_have_five_dimensions_and_six_sections(discussion_run):
     assert [row[2][:4] for row in drawing.table.rows[:5]] == ["1.00"] * 5
     assert {row[3] for row in drawing.table.rows[:5]} == {"0 with 0, 4 with 1, 0 with 2"}
     sections = drawing.table.rows[5:]
-    assert [row[0] for row in sections[::3]] == [name.replace("_", " ") for name in SECTIONS]
+    assert [row[0] for row in sections[:: len(SENTENCE_LABELS)]] == [name.replace("_", " ") for name in SECTIONS]
     assert all(row[2].startswith("50.0 %") for row in sections if row[1] in ("correct", "incorrect"))
     svg = draw_markup(drawing, prefix="judged")
     assert "transferable learning" in svg and "teaching points" in svg and ">50.0<" in svg
@@ -203,7 +204,7 @@ def test_every_number_of_the_steps_stands_under_its_name(steps_run):
 
 
 def test_every_number_of_discussions_and_findings_stands_under_its_name(discussion_run, bench, tmp_path):
-    labels = {"correct": rate(0.1), "incorrect": rate(0.2), "unverifiable": rate(0.7)}
+    labels = {"correct": rate(0.1), "incorrect": rate(0.2), "not described": rate(0.3), "unverifiable": rate(0.4)}
     (row,) = cells(
         table_of(
             "discussion", "Discussions", seated(seat_of(discussion_run, "discussion"), labels=labels, total=rate(4.0))
@@ -213,7 +214,8 @@ def test_every_number_of_discussions_and_findings_stands_under_its_name(discussi
     run = make_steps(tmp_path / "twi", bench, task="twi", words="Opacity in the left lung.")
     assert run_command(["judge", str(run), "--judge", "baseline/rules", "--kinds", "findings"]) == 0
     images, summary = (
-        {"supported": rate(a), "contradicted": rate(b), "unverifiable": rate(0)} for a, b in ((0.1, 0.2), (0.3, 0.4))
+        {"supported": rate(a), "contradicted": rate(b), "not described": rate(0), "unverifiable": rate(0)}
+        for a, b in ((0.1, 0.2), (0.3, 0.4))
     )
     (row,) = cells(
         table_of("findings", "Findings and summaries", seated(seat_of(run, "findings"), images=images, summary=summary))
@@ -265,7 +267,7 @@ def test_kappa_is_never_left_alone_where_it_misleads_or_is_undefined(steps_run):
 
 
 def test_another_judge_s_agreement_is_not_borrowed(steps_run):
-    one = seat_of(steps_run, "steps", agreed(pair("factual", b="server/other · without images")))
+    one = seat_of(steps_run, "steps", agreed(pair("factual", b="server/other · with images")))
     assert one.agreement("factual") == NO_SHARED == one.slice_agreement("factual", "modality", "CT")
     assert seat_of(steps_run, "steps", agreed()).agreement("factual") == NO_READER
 
@@ -282,7 +284,7 @@ def test_a_panel_s_numbers_are_not_vouched_for_by_its_members(tmp_path):
 def test_names_of_readers_and_judges_stay_text(tmp_path):
     name = "<img src=x onerror=alert(1)>"
     run = judge(make_run(tmp_path, rationales=[FLAWED] * 3), f"server/{name}")
-    write_agreement(run, agreed(pair("factual", a=name, b=f"server/{name} · without images"), run=run))
+    write_agreement(run, agreed(pair("factual", a=name, b=f"server/{name} · with images"), run=run))
     markup = shown(run)
     assert "<img" not in markup and markup.count("&lt;img src=x onerror=alert(1)&gt;") > 5
 

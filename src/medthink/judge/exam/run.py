@@ -271,7 +271,11 @@ class _Sitting:
         results = grade_exam(sheets, current, exam=digest_sheets(self._sheets), benchmark=self._manifest.fingerprint)
         keep_results(out / RESULTS_FILE, results)
         stopped_by = find_stop(ends)
-        own = [one for one in results if one.judge in self._order.judges and one.setting == self._order.setting]
+        own = [
+            one
+            for one in results
+            if one.judge in self._order.judges and one.setting == self._order.setting_of(one.judge)
+        ]
         return ExamSession(
             results=tuple(own),
             manifest=self._manifest,
@@ -323,8 +327,8 @@ class _Sitting:
     async def _judge(self, hearing: Judge, sheet: ExamText, what: str, repeat: int, bench: Judges) -> Judgement:
         source = sheet.source(what)
         case = self._cases[sheet.case]
-        evidence = gather_evidence(case, show_question(Condition(), case.question), self._order.sees)
         blank = blank_judgement(source.key, hearing.desk.answerer.spec, self._order, repeat=repeat)
+        evidence = gather_evidence(case, show_question(Condition(), case.question), blank.setting.sees)
         units = sheet.units(source)
         return await ask_verdicts(hearing, blank, units, evidence=evidence, source=source, ledger=bench.calls.ledger)
 

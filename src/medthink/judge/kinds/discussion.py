@@ -41,6 +41,7 @@ from medthink.judge.scores import (
     Units,
     clustered_mean,
     clustered_rate,
+    hedged_units,
     majority_label,
 )
 from medthink.judge.units import UnitSet, UnitSource
@@ -70,6 +71,7 @@ _SECTION_OF: dict[Dimension, str] = {
 _LABEL_OF: dict[Support, SentenceLabel] = {
     "supported": "correct",
     "contradicted": "incorrect",
+    "not described": "not described",
     "unverifiable": "unverifiable",
 }
 _SCORE_WORDS = tuple(map(str, SCORES))
@@ -113,6 +115,7 @@ class DiscussionScores(JudgeConfigScores, frozen=True, kw_only=True):
     """The scores of a run's discussions from one judge; scores of a dimension run from 0 to 2, the total to 10."""
 
     sentences: int
+    hedged: Measured
     labels: dict[str, Measured]
     by_section: dict[str, dict[str, Measured]]
     missing_sections: dict[str, int]
@@ -145,7 +148,7 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
         ReaderColumn("zero", ZEROS),
     )
     forms: ClassVar[Mapping[str, str]] = {
-        "sentence": "label (correct = supported, incorrect = contradicted, unverifiable)",
+        "sentence": "label (correct = supported, incorrect = contradicted, not described, unverifiable)",
         "education": "score (0, 1 or 2) of the whole discussion; for a 0 also zero (absent or wrong)",
     }
 
@@ -256,6 +259,7 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
         """Sentence correctness by section, and education value by dimension."""
         parts = {unit.id: unit.part for one in units.values() for unit in one.units}
         given = [(row, one) for row in rows for one in self.given(row)]
+        hedged = hedged_units(units, self.name)
         labelled = [(row.case, parts[one.id], one.label) for row, one in given if isinstance(one, SentenceVerdict)]
         education = [(row, one) for row, given in ((row, self.given(row)) for row in rows) for one in _votes(given)]
         scores = [(row.case, one.dimension, one.score) for row, one in education]
@@ -265,6 +269,9 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
         return DiscussionScores(
             **common_scores(rows, units),
             sentences=len(labelled),
+            hedged=clustered_rate(
+                (row.case, one.id in hedged) for row, one in given if isinstance(one, SentenceVerdict)
+            ),
             labels={
                 word: clustered_rate((case, label == word) for case, _, label in labelled) for word in SENTENCE_LABELS
             },
@@ -290,6 +297,8 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
             "Sentences": ScoreCell(scores.sentences),
             "Correct": ScoreCell(scores.labels["correct"]),
             "Incorrect": ScoreCell(scores.labels["incorrect"]),
+            "Not described": ScoreCell(scores.labels["not described"]),
+            "Hedged": ScoreCell(scores.hedged),
             "Education value (0–10)": ScoreCell(scores.total, 1),
         }
         dimensions = tuple(
@@ -317,6 +326,8 @@ class DiscussionKind(JudgeKind[SentenceVerdict | EducationVerdict, DiscussionSco
         return {
             "Correct": ScoreCell(scores.labels["correct"]),
             "Incorrect": ScoreCell(scores.labels["incorrect"]),
+            "Not described": ScoreCell(scores.labels["not described"]),
+            "Hedged": ScoreCell(scores.hedged),
             **{
                 f"Correct: {name.replace('_', ' ')}": ScoreCell(by["correct"]) for name, by in scores.by_section.items()
             },

@@ -9,7 +9,7 @@ from medthink.judge.kinds.kind import Aspect, JudgedTexts, Labels, ReaderColumn,
 from medthink.judge.kinds.rule_verdict import rule_on_findings
 from medthink.judge.kinds.single_label import SingleLabelKind
 from medthink.judge.rubric import SUPPORTS, Support
-from medthink.judge.scores import JudgeConfigScores, Rights, ScoreCell, ScoreTable, Units, clustered_rate
+from medthink.judge.scores import JudgeConfigScores, Rights, ScoreCell, ScoreTable, Units, clustered_rate, hedged_units
 from medthink.judge.units import UnitSet, UnitSource
 from medthink.stats import Measured
 from medthink.workflow.prediction import Prediction
@@ -29,6 +29,7 @@ class FindingScores(JudgeConfigScores, frozen=True, kw_only=True):
     """Scores of findings and summaries from one judge."""
 
     statements: int
+    hedged: Measured
     images: dict[str, Measured]
     summary: dict[str, Measured]
 
@@ -75,10 +76,12 @@ class FindingsKind(SingleLabelKind[StatementVerdict, FindingScores]):
     def score(self, rows: Sequence[Judgement], units: Units, rights: Rights) -> FindingScores:  # noqa: ARG002
         """Support of statements about single images and of summaries."""
         parts = {unit.id: unit.part for one in units.values() for unit in one.units}
+        hedged = hedged_units(units, self.name)
         found = [(row.case, parts[one.id], one.support) for row in rows for one in self.given(row)]
         return FindingScores(
             **common_scores(rows, units),
             statements=len(found),
+            hedged=clustered_rate((row.case, one.id in hedged) for row in rows for one in self.given(row)),
             images={
                 word: clustered_rate((c, s == word) for c, part, s in found if part != SUMMARY) for word in SUPPORTS
             },
@@ -89,7 +92,7 @@ class FindingsKind(SingleLabelKind[StatementVerdict, FindingScores]):
 
     def tables(self, scores: FindingScores) -> tuple[ScoreTable, ...]:
         """Images and summary side by side."""
-        row = {"Statements": ScoreCell(scores.statements)}
+        row = {"Statements": ScoreCell(scores.statements), "Hedged": ScoreCell(scores.hedged)}
         row |= {f"Images: {word}": ScoreCell(scores.images[word]) for word in SUPPORTS}
         row |= {f"Summary: {word}": ScoreCell(scores.summary[word]) for word in SUPPORTS}
         return (ScoreTable(heading="Findings and summaries", aspects=("statement",), rows=(row,)),)

@@ -8,18 +8,27 @@ from medthink.judge.judgement import Evidence, Judgement, UnitVerdict
 from medthink.judge.kinds import kind
 from medthink.judge.kinds.kind import Aspect, JudgedTexts, ReaderColumn, common_scores
 from medthink.judge.kinds.single_label import SingleLabelKind
-from medthink.judge.scores import JudgeConfigScores, Rights, ScoreCell, ScoreTable, Units, clustered_rate
+from medthink.judge.scores import (
+    HEDGED,
+    JudgeConfigScores,
+    Rights,
+    ScoreCell,
+    ScoreTable,
+    Units,
+    clustered_mean,
+    clustered_rate,
+)
 from medthink.judge.units import NOT_SHOWN, UnitSet, UnitSource
 from medthink.metrics.findings import compare_findings
 from medthink.stats import Measured
 from medthink.workflow.prediction import Prediction
 
-Omission = Literal["mentioned", "missed", "contradicted"]
+Omission = Literal["mentioned", "hedged", "missed", "contradicted"]
 OMISSIONS: tuple[Omission, ...] = get_args(Omission)
 PARTS = ("rationale", "summary", "findings of images")
 _NOTE = (
-    "Recall: the share of the case's decisive findings that a text mentions. Findings on images that the author was "
-    "not shown are counted separately."
+    "Recall: the share of the case's decisive findings that a text mentions; one that is only called possible (hedged) "
+    "counts half. Findings on images that the author was not shown are counted separately."
 )
 
 
@@ -30,12 +39,13 @@ class OmissionVerdict(UnitVerdict, frozen=True, kw_only=True):
 
 
 class OmissionScores(JudgeConfigScores, frozen=True, kw_only=True):
-    """The numbers of decisive findings that the texts of a run mention, by part.
+    """The decisive findings that the texts of a run mention, by part.
 
-    `not_shown` counts separately those on images the author was not shown.
+    In `recall` a hedged mention counts half; `not_shown` counts separately those on images the author was not shown.
     """
 
     decisive: int
+    recall: dict[str, Measured]
     parts: dict[str, dict[str, Measured]]
     not_shown: dict[str, Measured]
 
@@ -54,7 +64,7 @@ class OmissionsKind(SingleLabelKind[OmissionVerdict, OmissionScores]):
     exam_part = "summary"
     aspects = (Aspect(name="omission", categories=OMISSIONS, is_main=True, wrong="missed"),)
     columns = (ReaderColumn("finding", (*OMISSIONS, kind.UNSURE)),)
-    forms: ClassVar[Mapping[str, str]] = {"omission": "finding (mentioned, missed or contradicted)"}
+    forms: ClassVar[Mapping[str, str]] = {"omission": "finding (mentioned, hedged, missed or contradicted)"}
     verdict = OmissionVerdict
     field = "finding"
     column = "finding"
@@ -76,7 +86,9 @@ class OmissionsKind(SingleLabelKind[OmissionVerdict, OmissionScores]):
         verdicts = []
         for unit in units.units:
             found = compare_findings(unit.text, source.parts[unit.part.removesuffix(NOT_SHOWN)])
-            word: Omission = "contradicted" if found.conflicts else "mentioned" if found.matched else "missed"
+            stated = [candidate for _, candidate in found.matched]
+            said: Omission = "hedged" if stated and all(one.certainty == "uncertain" for one in stated) else "mentioned"
+            word: Omission = "contradicted" if found.conflicts else said if found.matched else "missed"
             verdicts.append(OmissionVerdict(id=unit.id, reason="by comparison of findings", finding=word))
         return {"verdicts": verdicts}
 
@@ -87,6 +99,7 @@ class OmissionsKind(SingleLabelKind[OmissionVerdict, OmissionScores]):
         return OmissionScores(
             **common_scores(rows, units),
             decisive=len(found),
+            recall={name: _recall((c, said) for c, part, said in found if part == name) for name in PARTS},
             parts={name: _rates((c, said) for c, part, said in found if part == name) for name in PARTS},
             not_shown=_rates((c, said) for c, part, said in found if part.endswith(NOT_SHOWN)),
         )
@@ -95,9 +108,15 @@ class OmissionsKind(SingleLabelKind[OmissionVerdict, OmissionScores]):
         """Recall of each text; findings on images that the author was not shown are counted separately."""
         row: dict[str, ScoreCell] = {"Decisive findings": ScoreCell(scores.decisive)}
         for name, rates in scores.parts.items():
-            row |= {f"{name}: {word}": ScoreCell(rates[word]) for word in ("mentioned", "contradicted")}
+            row[f"{name}: mentioned"] = ScoreCell(scores.recall[name])
+            row |= {f"{name}: {word}": ScoreCell(rates[word]) for word in ("hedged", "contradicted")}
         row["image not shown: mentioned"] = ScoreCell(scores.not_shown["mentioned"])
         return (ScoreTable(heading="Decisive findings", aspects=("omission",), rows=(row,), note=_NOTE),)
+
+
+def _recall(said: Iterable[tuple[int, str]]) -> Measured:
+    counted = {"mentioned": 1.0, "hedged": HEDGED}
+    return clustered_mean(((case, counted.get(label, 0.0)) for case, label in said), within=(0, 1))
 
 
 def _rates(said: Iterable[tuple[int, str]]) -> dict[str, Measured]:

@@ -46,6 +46,8 @@ def rule_on_findings(unit: Unit, evidence: Evidence) -> RuleVerdict:
         return RuleVerdict("contradicted", "a finding conflicts with the expert's", expert, "image_understanding")
     if found.matched:
         return RuleVerdict("supported", "a finding matches the expert's", expert)
+    if any(one.polarity == "present" for one in found.candidate):
+        return RuleVerdict("not described", "the expert mentions no such finding")
     if found.candidate:
         return RuleVerdict("unverifiable", "no finding matches the expert's")
     return RuleVerdict("unverifiable", "it states no finding known to the rules")

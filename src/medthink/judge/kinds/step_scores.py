@@ -8,15 +8,23 @@ import msgspec
 
 from medthink.judge.judgement import Judgement, UnitVerdict
 from medthink.judge.rubric import ERROR_TYPES, SEVERITIES, SUPPORTS, WEIGHTS, ErrorType, Severity, Support, Weight
-from medthink.judge.scores import JudgeConfigScores, Rights, ScoreCell, ScoreTable, clustered_mean, clustered_rate
+from medthink.judge.scores import (
+    HEDGED,
+    JudgeConfigScores,
+    Rights,
+    ScoreCell,
+    ScoreTable,
+    clustered_mean,
+    clustered_rate,
+)
 from medthink.stats import Measured
 
 SEVERE: tuple[Severity, ...] = ("significant", "dangerous")
 _LAST_STEP = 5
 _SOUND = (
     "An answer may be right for the wrong reasons. A rationale is sound when every step is supported: a step that "
-    "cannot be verified may be invented. An answer without a rationale counts as not sound; unjudged rationales are "
-    "excluded."
+    "cannot be verified may be invented. A rationale that hedges more than half of its steps is not sound, and an "
+    "answer without a rationale is not either; unjudged rationales are excluded."
 )
 
 
@@ -39,7 +47,7 @@ class StepVerdict(UnitVerdict, frozen=True, kw_only=True):
 
     @property
     def is_error(self) -> bool:
-        """Whether the step is contradicted; an unverifiable step is not an error."""
+        """Whether the step is contradicted; one that is not described or unverifiable is counted apart."""
         return self.factual == "contradicted"
 
     @property
@@ -78,20 +86,27 @@ class FirstErrors(msgspec.Struct, frozen=True, kw_only=True):
 class Soundness(msgspec.Struct, frozen=True, kw_only=True):
     """The shares of rationales whose every step is supported, without a wrong step, and without a wrong critical step.
 
-    An answer given without a rationale counts as none of them; unjudged rationales are excluded. `unverifiable` is the
-    share of steps that are neither supported nor contradicted.
+    An answer given without a rationale counts as none of them, nor does a rationale that hedges more than half of its
+    steps; unjudged rationales are excluded. `not_described`, `unverifiable` and `hedged` are shares of steps.
     """
 
     every_step: Measured
     no_wrong_step: Measured
     no_wrong_critical_step: Measured
+    not_described: Measured
     unverifiable: Measured
+    hedged: Measured
 
 
 class StepScores(JudgeConfigScores, frozen=True, kw_only=True):
-    """The scores of a run's reasoning from one judge."""
+    """The scores of a run's reasoning from one judge.
+
+    In `stated`, the mean over steps, a supported step counts 1, half if it is hedged, and any other 0.
+    """
 
     steps: int
+    stated: Measured
+    hedged: Measured
     support: dict[str, Measured]
     errors: Measured
     critical: Measured
@@ -106,8 +121,8 @@ class StepScores(JudgeConfigScores, frozen=True, kw_only=True):
     first_errors: FirstErrors
 
 
-def score_steps(rows: JudgedRows, common: dict[str, Any], rights: Rights) -> StepScores:
-    """The scores of one judge; `common` are the fields that all kinds share."""
+def score_steps(rows: JudgedRows, common: dict[str, Any], rights: Rights, hedged: frozenset[str]) -> StepScores:
+    """The scores of one judge; `common` are the fields that all kinds share, `hedged` the ids of hedged steps."""
     every = [(row.case, step) for row, steps in rows for step in steps]
     pairs = [(case, step) for case, step in every if step.factual]
     critical = [(case, step) for case, step in pairs if step.critical]
@@ -117,6 +132,8 @@ def score_steps(rows: JudgedRows, common: dict[str, Any], rights: Rights) -> Ste
     return StepScores(
         **common,
         steps=len(pairs),
+        stated=clustered_mean(((case, _count(step, hedged)) for case, step in pairs), within=(0, 1)),
+        hedged=clustered_rate((case, step.id in hedged) for case, step in pairs),
         support={word: clustered_rate((case, step.factual == word) for case, step in pairs) for word in SUPPORTS},
         errors=clustered_rate((case, step.is_error) for case, step in pairs),
         critical=clustered_rate((case, vote.critical) for case, vote in votes if vote.critical is not None),
@@ -128,18 +145,27 @@ def score_steps(rows: JudgedRows, common: dict[str, Any], rights: Rights) -> Ste
         severe=clustered_rate((case, vote.is_severe) for case, vote in votes if vote.severity or not vote.is_error),
         profile=_profile(pairs),
         untyped=sum(step.is_error and not step.error_types for _, step in pairs),
-        sound_if_right=_soundness(rows, rights, wanted=True),
-        sound_if_wrong=_soundness(rows, rights, wanted=False),
+        sound_if_right=_soundness(rows, rights, hedged, wanted=True),
+        sound_if_wrong=_soundness(rows, rights, hedged, wanted=False),
         first_errors=_first_errors(rows),
     )
+
+
+def _count(step: StepVerdict, hedged: frozenset[str]) -> float:
+    if step.factual != "supported":
+        return 0.0
+    return HEDGED if step.id in hedged else 1.0
 
 
 def step_tables(scores: StepScores) -> tuple[ScoreTable, ...]:
     """Wrong steps, soundness, first errors, and types of error."""
     steps = {
         "Steps": ScoreCell(scores.steps),
+        "Supported, hedged ones half": ScoreCell(scores.stated),
         "Wrong steps": ScoreCell(scores.errors),
+        "Not described": ScoreCell(scores.support["not described"]),
         "Unverifiable": ScoreCell(scores.support["unverifiable"]),
+        "Hedged": ScoreCell(scores.hedged),
         "Could harm": ScoreCell(scores.severe),
         "Critical steps": ScoreCell(scores.critical),
         "Wrong critical steps": ScoreCell(scores.critical_errors),
@@ -150,7 +176,9 @@ def step_tables(scores: StepScores) -> tuple[ScoreTable, ...]:
             "Every step supported": ScoreCell(found.every_step),
             "No step contradicted": ScoreCell(found.no_wrong_step),
             "No critical step contradicted": ScoreCell(found.no_wrong_critical_step),
+            "Not described": ScoreCell(found.not_described),
             "Unverifiable steps": ScoreCell(found.unverifiable),
+            "Hedged steps": ScoreCell(found.hedged),
         }
         for word, found in (("right", scores.sound_if_right), ("wrong", scores.sound_if_wrong))
     )
@@ -183,7 +211,9 @@ def step_slice_cells(scores: StepScores) -> dict[str, ScoreCell]:
     return {
         "Steps": ScoreCell(scores.steps),
         "Wrong steps": ScoreCell(scores.errors),
+        "Not described": ScoreCell(scores.support["not described"]),
         "Unverifiable": ScoreCell(scores.support["unverifiable"]),
+        "Hedged": ScoreCell(scores.hedged),
         "Could harm": ScoreCell(scores.severe),
         "Wrong critical steps": ScoreCell(scores.critical_errors),
         **{
@@ -232,7 +262,7 @@ def _profile(pairs: Sequence[tuple[int, StepVerdict]]) -> tuple[ErrorCell, ...]:
     return tuple(cells)
 
 
-def _soundness(rows: JudgedRows, rights: Rights, *, wanted: bool) -> Soundness:
+def _soundness(rows: JudgedRows, rights: Rights, hedged: frozenset[str], *, wanted: bool) -> Soundness:
     judged = [
         (row, steps) for row, steps in rows if row.state != "unjudged" and rights.get((row.case, row.sample)) is wanted
     ]
@@ -241,19 +271,24 @@ def _soundness(rows: JudgedRows, rights: Rights, *, wanted: bool) -> Soundness:
         """The share of rationales that no step spoils."""
         found = []
         for row, steps in judged:
-            is_spoiled = any(spoils(step) for step in steps if step.factual)
+            is_hedging = 2 * sum(step.id in hedged for step in steps) > len(steps)
+            is_spoiled = is_hedging or any(spoils(step) for step in steps if step.factual)
             # If no other step spoils it, a tied step leaves it open whether the rationale is sound.
             if is_spoiled or not row.ties:
                 found.append((row.case, bool(steps) and not is_spoiled))
         return clustered_rate(found)
 
+    def share(holds: Callable[[StepVerdict], bool]) -> Measured:
+        """The share of steps for which this holds."""
+        return clustered_rate((row.case, holds(step)) for row, steps in judged for step in steps if step.factual)
+
     return Soundness(
         every_step=rate(lambda step: step.factual != "supported"),
         no_wrong_step=rate(lambda step: step.is_error),
         no_wrong_critical_step=rate(lambda step: step.is_error and bool(step.critical)),
-        unverifiable=clustered_rate(
-            (row.case, step.factual == "unverifiable") for row, steps in judged for step in steps if step.factual
-        ),
+        not_described=share(lambda step: step.factual == "not described"),
+        unverifiable=share(lambda step: step.factual == "unverifiable"),
+        hedged=share(lambda step: step.id in hedged),
     )
 
 

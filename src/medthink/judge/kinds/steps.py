@@ -33,7 +33,7 @@ from medthink.judge.rubric import (
     Support,
     Weight,
 )
-from medthink.judge.scores import Rights, ScoreCell, ScoreTable, Units, majority_label
+from medthink.judge.scores import Rights, ScoreCell, ScoreTable, Units, hedged_units, majority_label
 from medthink.judge.units import UnitSet, UnitSource
 from medthink.models.request import Schema
 from medthink.workflow.forms import (
@@ -55,6 +55,8 @@ CRITICAL: tuple[Weight, ...] = ("decisive", "contributory")
 
 
 _NOT_APPLICABLE = "not applicable"
+# Neither supported nor contradicted.
+_OPEN: tuple[Support, ...] = ("not described", "unverifiable")
 
 
 Word = TypeVar("Word", bound=str)
@@ -201,7 +203,7 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
         factual, support = kind.read_factual(row.get("factual", ""))
         types = _name_types(factual, support, kind.read_types(row.get("error_types", "")))
         severity = kind.read_label("severity", row.get("severity", ""), SEVERITIES)
-        if severity is not None and (factual or support == "unverifiable"):
+        if severity is not None and (factual or support in _OPEN):
             raise kind.ContradictoryCells(f"{row['factual'].strip()}, but with a severity")
         weight, critical = _read_weight(row)
         plain: dict[str, Label | None] = {
@@ -221,7 +223,8 @@ class StepsKind(JudgeKind[StepVerdict, StepScores]):
 
     def score(self, rows: Sequence[Judgement], units: Units, rights: Rights) -> StepScores:
         """The error profile, soundness and first errors."""
-        return score_steps([(row, self.given(row)) for row in rows], common_scores(rows, units), rights)
+        given = [(row, self.given(row)) for row in rows]
+        return score_steps(given, common_scores(rows, units), rights, hedged_units(units, self.name))
 
     def tables(self, scores: StepScores) -> tuple[ScoreTable, ...]:
         """Wrong steps, soundness, first errors and types of error."""
@@ -250,7 +253,7 @@ def _take(form: StepForm) -> StepVerdict:
 def _weigh(ruling: RuleVerdict) -> Weight:
     if ruling.is_about_options:
         return "decisive"
-    return "incidental" if ruling.support == "unverifiable" else "contributory"
+    return "incidental" if ruling.support in _OPEN else "contributory"
 
 
 def _read_weight(row: Mapping[str, str]) -> tuple[Weight | None, bool | None]:
@@ -316,9 +319,9 @@ def _name_types(
     factual: bool | None, support: Support | None, types: tuple[ErrorType, ...]
 ) -> tuple[ErrorType, ...] | None:
     """The types that were named, or None if unknown: a wrong step must have one."""
-    is_right = factual or support == "unverifiable"
+    is_right = factual or support in _OPEN
     if is_right and types:
-        raise kind.ContradictoryCells(f"{'factual' if factual else 'unverifiable'}, but with error types")
+        raise kind.ContradictoryCells(f"{'factual' if factual else support}, but with error types")
     if factual is None:
         return None
     return types if types or is_right else None

@@ -248,7 +248,7 @@ _CLASSES: dict[str, frozenset[str]] = {
     "a side": word_set("left right bilateral unilateral both ipsilateral contralateral midline"),
     "a hedge": word_set(
         "may might could would can possible possibly probable probably likely unlikely suspected suggest suggests"
-        " suggestive appears"
+        " suggestive suspicious appears perhaps maybe presumably presumed potentially questionable equivocal"
     ),
 }
 
@@ -266,6 +266,15 @@ def content_words(text: str) -> list[Token]:
     plain = _ENTRY.sub(lambda entry: " " * len(entry[0]), text)
     found = (Token(_normal(match[0]), *match.span()) for match in _TOKEN.finditer(plain))
     return [token for token in found if token.word not in _FRAME]
+
+
+# They qualify what can be seen or would follow, not how sure the author is.
+_NO_HEDGE = word_set("can would")
+
+
+def is_hedged(text: str) -> bool:
+    """Whether the text calls something possible, probable or suspected instead of stating it."""
+    return any(name_class(token.word) == "a hedge" and token.word not in _NO_HEDGE for token in content_words(text))
 
 
 def name_class(word: str) -> str:

@@ -63,7 +63,9 @@ def discussion_drawing(one: JudgeRow[DiscussionScores], number: int) -> FigureSp
     values = [_Series("", COLOURS[0], "o", tuple(scores.education[name] for name in DIMENSIONS))]
     labels = [
         _Series(label, colour, mark, tuple(scores.by_section[name][label] for name in SECTIONS))
-        for label, colour, mark in zip(SENTENCE_LABELS, (COLOURS[2], COLOURS[1], COLOURS[3]), MARKS, strict=False)
+        for label, colour, mark in zip(
+            SENTENCE_LABELS, (COLOURS[2], COLOURS[1], COLOURS[4], COLOURS[3]), MARKS, strict=False
+        )
     ]
 
     def draw(figure: "Figure") -> None:

@@ -8,14 +8,14 @@ const IDLE_MS = 60_000;
 const HEARTBEAT_MS = 120_000;
 // How each column is asked for: its legend, the key and words of each choice, and the mark a choice leaves in the text.
 const ASKED = {
-  factual: {legend: "Is it supported?", columns: "four", choices: {supported: ["1", "Supported", "good", "✓"], contradicted: ["2", "Contradicted", "bad", "✗"], unverifiable: ["3", "Unverifiable", "", "?"], unsure: ["u", "Unsure", "", "~"]}},
-  label: {legend: "Is the sentence right?", columns: "four", choices: {correct: ["1", "Correct", "good", "✓"], incorrect: ["2", "Incorrect", "bad", "✗"], unverifiable: ["3", "Unverifiable", "", "?"], unsure: ["u", "Unsure", "", "~"]}},
+  factual: {legend: "Is it supported?", columns: "five", choices: {supported: ["1", "Supported", "good", "✓"], contradicted: ["2", "Contradicted", "bad", "✗"], "not described": ["x", "Not described", "bad", "∅"], unverifiable: ["3", "Unverifiable", "", "?"], unsure: ["u", "Unsure", "", "~"]}},
+  label: {legend: "Is the sentence right?", columns: "five", choices: {correct: ["1", "Correct", "good", "✓"], incorrect: ["2", "Incorrect", "bad", "✗"], "not described": ["x", "Not described", "bad", "∅"], unverifiable: ["3", "Unverifiable", "", "?"], unsure: ["u", "Unsure", "", "~"]}},
   preferred: {legend: "Which would teach a trainee better?", columns: "four", choices: {first: ["1", "The first"], second: ["2", "The second"], tie: ["3", "No difference"], unsure: ["u", "Unsure"]}},
   weight: {legend: "Weight", hint: "how much depends on it", columns: "four", choices: {decisive: ["q", "Decisive"], contributory: ["w", "Contributory"], incidental: ["e", "Incidental"], unsure: ["", "Unsure"]}},
   error_types: {legend: "Kind of error", hint: "at least one", multi: true, columns: "four", tone: "bad", choices: {image_understanding: ["4", "Image misread"], reasoning: ["5", "Does not follow"], clinical_scenario: ["6", "Patient’s story"], medical_knowledge: ["7", "Medical knowledge"]}},
   severity: {legend: "Consequence for the patient", columns: "five", choices: {none: ["a", "None"], minor: ["s", "Minor"], significant: ["d", "Significant"], dangerous: ["f", "Dangerous"], unsure: ["", "Unsure"]}},
   correction: {legend: "Correction", hint: "optional", words: true, key: "t"},
-  finding: {legend: "In the text", columns: "four", choices: {mentioned: ["1", "Mentioned", "good", "✓"], missed: ["2", "Missed", "bad", "✗"], contradicted: ["3", "Contradicted", "bad", "✗"], unsure: ["u", "Unsure", "", "~"]}},
+  finding: {legend: "In the text", columns: "five", choices: {mentioned: ["1", "Mentioned", "good", "✓"], hedged: ["4", "Hedged", "", "~"], missed: ["2", "Missed", "bad", "✗"], contradicted: ["3", "Contradicted", "bad", "✗"], unsure: ["u", "Unsure", "", "~"]}},
   score: {legend: "Score", columns: "three", choices: {0: ["0", ""], 1: ["1", ""], 2: ["2", ""]}},
   zero: {legend: "Why 0?", columns: "three", choices: {absent: ["a", "Absent"], wrong: ["w", "Wrong", "bad"]}},
 };
@@ -132,7 +132,7 @@ function wholeText(text, here) {   // every part as written, each unit a link to
     for (const item of own) {
       const mark = markOf(item), is = item === here, go = screens.findIndex((screen) => screen.item === item);
       if (item.start > at) parts.push(whole.slice(at, item.start));
-      parts.push(make("a", {href: `#${go}`, class: `step ${mark ? `v-${{correct: "supported", incorrect: "contradicted"}[mark.choice] ?? mark.choice}` : ""}`, "aria-current": is ? "step" : null, tabIndex: is ? 0 : -1, "data-enter-passes": true,
+      parts.push(make("a", {href: `#${go}`, class: `step ${mark ? `v-${{correct: "supported", incorrect: "contradicted"}[mark.choice] ?? mark.choice.replace(" ", "-")}` : ""}`, "aria-current": is ? "step" : null, tabIndex: is ? 0 : -1, "data-enter-passes": true,
         onclick: (event) => { event.preventDefault(); goTo(go); }, "aria-label": `${mark ? mark.label : "not judged"}: ${whole.slice(item.start, item.end)}`}, mark && make("span", {class: "glyph", "aria-hidden": "true"}, mark.glyph), whole.slice(item.start, item.end)));
       at = item.end;
     }
@@ -176,7 +176,7 @@ function drawItem({text, item, number, count}) {
 
 function drawList({text}) {
   const rows = text.items.map((item, number) => make("div", {class: "score-row"}, make("p", {}, make("kbd", {"aria-hidden": "true"}, String(number + 1)), ` ${item.text} `, make("span", {class: "soft small"}, Object.keys(text.parts).length > 1 ? `in the ${item.part}` : "")), readings(item), fieldset(item, item.fields[0], {keys: false})));
-  return [[make("h2", {}, "What was missed?"), make("p", {class: "small soft"}, "Decisive findings of this case. A key 1–9 marks one as missed, again as contradicted, again as mentioned; Enter marks the rest as mentioned."), ...rows,
+  return [[make("h2", {}, "What was missed?"), make("p", {class: "small soft"}, "Decisive findings of this case. A key 1–9 marks one as missed, again as contradicted, then as hedged, then as mentioned; Enter marks the rest as mentioned."), ...rows,
     added && make("label", {class: "field"}, make("span", {class: "label"}, "A finding missing from the list ", make("kbd", {"aria-hidden": "true"}, "T")), make("textarea", {class: "textarea", rows: 2, "data-words": "added", value: cells[added.code].finding ?? "", onchange: (event) => put(added, "finding", event.target.value.trim())})), make("h3", {}, "The text"), wholeText(text, null), ...aside(text)],
   [button("On", "Enter", next, "primary"), button("Back", "", back), button(state.anchors ? "Hide what the words mean" : "What the words mean", "H", anchors, "quiet")]];
 }
@@ -278,8 +278,8 @@ function markImage() {
   say(`Image ${number} ${set.has(number) ? "relied on" : "no longer relied on"}`);
 }
 function anchors() { state.anchors = !state.anchors; render(); if (state.anchors) work.querySelector(".anchors")?.scrollIntoView({block: "nearest"}); }
-function cycle(number) {   // omissions: mentioned → missed → contradicted
-  const screen = screens[state.at], item = screen.text.items[number - 1], order = ["missed", "contradicted", "mentioned"];
+function cycle(number) {   // omissions: mentioned → missed → contradicted → hedged
+  const screen = screens[state.at], item = screen.text.items[number - 1], order = ["missed", "contradicted", "hedged", "mentioned"];
   if (item) { put(item, "finding", order[(order.indexOf(cells[item.code].finding) + 1) % order.length]); render(); }
 }
 
@@ -291,7 +291,7 @@ const keys = new Keys([
   {name: "Reading", keys: [
     {id: "own", keys: ["1", "2", "3", "4", "5"], label: "Your diagnosis, option A–E", when: at(drawCase), run: (event, key) => press(`.pick:nth-child(${key}) input[name=option]`)},
     {id: "sure", keys: ["6", "7", "8", "9"], label: "How sure", when: at(drawCase), run: (event, key) => press(`input[name=confidence][value="${key - 5}"]`)},
-    {id: "missed", keys: ["1", "2", "3", "4", "5", "6", "7", "8", "9"], label: "Finding 1–9: missed, contradicted, mentioned", when: at(drawList), run: (event, key) => cycle(Number(key))},
+    {id: "missed", keys: ["1", "2", "3", "4", "5", "6", "7", "8", "9"], label: "Finding 1–9: missed, contradicted, hedged, mentioned", when: at(drawList), run: (event, key) => cycle(Number(key))},
     {id: "score", keys: ["0", "1", "2"], label: "Score of the row in hand", when: at(drawScores), run: (event, key) => score("score", key)},
     {id: "zero.absent", keys: ["a"], label: "Why 0? Absent", when: at(drawScores), run: () => score("zero", "absent")},
     {id: "zero.wrong", keys: ["w"], label: "Why 0? Wrong", when: at(drawScores), run: () => score("zero", "wrong")},

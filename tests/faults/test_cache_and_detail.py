@@ -4,11 +4,13 @@ import asyncio
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from medthink.cli.command import run_command
 from medthink.cli.run.display import say_cache_used
-from medthink.models.prices import Charge
-from medthink.models.request import Attempt, Usage
+from medthink.models.prices import Charge, load_prices
+from medthink.models.request import Attempt, ImagePart, Request, TextPart, Usage
+from medthink.runs.calls.answerers import ModelAnswerer
 from medthink.runs.dry_run import estimate
 from medthink.runs.ledger.ledger import Ledger
 from medthink.runs.manifest import RunSpec, read_manifest
@@ -112,4 +114,24 @@ def test_the_saving_is_beside_the_cost(tmp_path):
     ((_, told),) = say_cache_used(tmp_path, "anthropic/claude-opus-4-6")
     # Read: 0.6 × (5 − 0.5); written: 0.1 × (6.25 − 5).
     assert told == "60 % of the input tokens read from it, 10 % written to it; saved $2.58 at list price"
-    assert say_cache_used(tmp_path, "server/x") == [("cache", told.partition(";")[0])]
+    assert say_cache_used(tmp_path, "server/without-a-price") == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "factor"), [("anthropic/claude-opus-5", 1.25), ("openai/gpt-6-sol", 1.25), ("openai/gpt-5.5", 1.0)]
+)
+def test_the_most_that_a_call_may_cost_counts_what_goes_into_the_cache(spec, factor):
+    image = ImagePart.from_bytes(b"pixels", "image/png", width=1_000, height=1_000)
+    alone = Request(parts=(TextPart("history"), image, TextPart("?")), max_tokens=1)
+    repeated = replace(alone, is_repeated=True)
+
+    def worst(request, *, is_batch=False):
+        price = load_prices().find(spec)
+        answerer = ModelAnswerer(spec, base_urls=(), transport=None, price=price, is_batch=is_batch)
+        sent = b"".join(answerer.encode(request).chunks)
+        return answerer.worst_cost_usd(request), b"cache_control" in sent or b"cache_breakpoint" in sent
+
+    (least, is_marked), (most, is_marked_again) = worst(alone), worst(repeated)
+    assert not is_marked and is_marked_again == (factor > 1)
+    assert most == pytest.approx(least * factor, rel=0.02)
+    assert worst(repeated, is_batch=True) == worst(alone, is_batch=True), "in a batch nothing is marked"

@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from fault_server import FaultServer
 
 from ledger_rows import read_rows
 from medthink.core.errors import OutsideError
@@ -139,6 +140,20 @@ def test_https_to_a_plain_server_names_the_address_to_try():
         with pytest.raises(OutsideError, match="does not speak https") as caught:
             check(f"https://{url.removeprefix('http://')}/v1", "server/qwen-vl-7b")
         assert caught.value.remedy == f"try --base-url {url}/v1"
+
+
+def test_https_to_a_plain_server_that_stays_silent_names_the_address_too(monkeypatch):
+    """Such a server waits for the end of a request that it cannot read; over http it is asked without the key."""
+    monkeypatch.setattr("medthink.models.server_check.CHECK_S", 0.5)
+
+    async def scene() -> tuple[str, list]:
+        async with FaultServer() as server:
+            with pytest.raises(OutsideError, match="does not speak https") as caught:
+                await asyncio.to_thread(check, f"https://127.0.0.1:{server.port}/v1", "openai-chat/m")
+            return caught.value.remedy, server.records
+
+    remedy, seen = asyncio.run(scene())
+    assert remedy.startswith("try --base-url http://127.0.0.1:") and "sk-0123456789ab" not in str(seen)
 
 
 RUNNING = Path(__file__).parents[2] / "docs" / "running.md"

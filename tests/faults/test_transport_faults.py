@@ -143,7 +143,7 @@ def test_a_reply_that_does_not_end_times_out_and_is_tried_again(fault):
 def test_an_oversized_reply_is_not_read_to_its_end_and_may_have_been_billed(monkeypatch):
     monkeypatch.setattr(transport, "MAX_REPLY_BYTES", 100)
     error, attempts, _ = asyncio.run(ask_once([]))
-    assert [(attempt.outcome, attempt.is_unseen) for attempt in attempts] == [("oversized", True)] * 2
+    assert [(attempt.outcome, attempt.is_billed) for attempt in attempts] == [("oversized", True)] * 2
     assert error.kind == "oversized" and "larger than 100 bytes" in error.detail
 
 

@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
+import math
 import random
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import Literal
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -169,23 +171,36 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
     patience_s: float = 600.0
 
 
-def next_wait_s(
-    history: Sequence[ModelError], backoff: Backoff, chance: random.Random, *, untried: int = 0
-) -> float | None:
-    """How long a call waits before its next attempt, after these failures; None if there is none.
+NextStep = Literal["elsewhere", "wait", "give up"]
 
-    `untried` servers have not seen the call since the last wait: one of them is asked at once. What may have been
-    billed counts against the tries of its kind on whichever server it was.
+
+def next_step(history: Sequence[ModelError], *, untried: int = 0, patience_s: float = math.inf) -> NextStep:
+    """What a call does after these failures: ask another server at once, ask again after a wait, or give up.
+
+    `untried` servers have not seen the call since the last wait. What may have been billed counts against the tries of
+    its kind on whichever server it was; nobody waits longer than `patience_s`.
     """
     last = history[-1]
     rule = FAILURES[last.kind]
     if last.is_billed and sum(error.is_billed for error in history) >= rule.tries:
-        return None
+        return "give up"
     if untried and rule.elsewhere:
-        return 0.0
-    if len(history) >= rule.tries or (last.retry_after_s or 0.0) > backoff.patience_s:
-        return None
-    return _wait_s(last, len(history), backoff, chance)
+        return "elsewhere"
+    is_over = len(history) >= rule.tries or (last.retry_after_s or 0.0) > patience_s
+    return "give up" if is_over else "wait"
+
+
+def next_wait_s(
+    history: Sequence[ModelError], backoff: Backoff, chance: random.Random, *, untried: int = 0
+) -> float | None:
+    """How long a call waits before its next attempt, after these failures; None if there is none."""
+    match next_step(history, untried=untried, patience_s=backoff.patience_s):
+        case "give up":
+            return None
+        case "elsewhere":
+            return 0.0
+        case "wait":
+            return _wait_s(history[-1], len(history), backoff, chance)
 
 
 def _wait_s(error: ModelError, tries: int, backoff: Backoff, chance: random.Random) -> float:

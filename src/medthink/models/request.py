@@ -164,10 +164,6 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True):
     doubts: tuple[str, ...] = ()
 
 
-# Outcomes of attempts whose reply never arrived whole; "unknown" means that the process died first.
-UNSEEN = ("unknown", "cancelled", "timeout", "connection", "oversized")
-
-
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """One try at sending a request; `outcome` is "ok", "cancelled" or the kind of the error.
 
@@ -182,11 +178,6 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     latency_s: float
     is_billed: bool = False
     usage: Usage | None = None
-
-    @property
-    def is_unseen(self) -> bool:
-        """Whether its reply may have been generated and billed but never arrived whole."""
-        return self.is_sent and self.outcome in UNSEEN
 
 
 class AttemptLog(Protocol):
@@ -237,13 +228,15 @@ class FailureRule(NamedTuple):
 
     `tries` is how many attempts a call has in all if the last one failed so; 1 means that asking the same server again
     is pointless. `elsewhere`: another server may answer. `sickens`: the server itself failed, and rests for a while.
-    `is_billed`: the answer may have been generated and billed, even if no token count arrived.
+    `is_billed`: the answer may have been generated and billed, even if no token count arrived. `ends_run`: every other
+    call would fail in the same way.
     """
 
     tries: int = 1
     elsewhere: bool = True
     sickens: bool = False
     is_billed: bool = False
+    ends_run: bool = False
 
 
 FAILURES: dict[ErrorKind, FailureRule] = {
@@ -259,9 +252,9 @@ FAILURES: dict[ErrorKind, FailureRule] = {
     "bad_request": FailureRule(),
     "unsupported": FailureRule(),
     "auth": FailureRule(),
-    "quota": FailureRule(),
+    "quota": FailureRule(ends_run=True),
     "content_filter": FailureRule(elsewhere=False),
-    "unreachable": FailureRule(elsewhere=False),
+    "unreachable": FailureRule(elsewhere=False, ends_run=True),
     "expired": FailureRule(elsewhere=False),
 }
 RETRYABLE: frozenset[ErrorKind] = frozenset(kind for kind, rule in FAILURES.items() if rule.tries > 1)

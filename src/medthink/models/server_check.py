@@ -59,8 +59,8 @@ async def check_server(
 ) -> OutsideError | None:
     """The problem of this server with this model, if any."""
     heard = await _ask(session, "GET", url + contact.models_path, contact, proxy=proxy)
-    if heard.is_plain_http:
-        plain = f"http://{url.removeprefix('https://')}"
+    plain = f"http://{url.removeprefix('https://')}"
+    if heard.is_plain_http or (heard.status == 0 and url != plain and await _is_plain(session, plain, proxy, contact)):
         return OutsideError(f"the server at {url} does not speak https", remedy=f"try --base-url {plain}")
     if heard.status == 0:
         return OutsideError(
@@ -79,6 +79,12 @@ async def check_server(
     if names is None:
         return await _check_address(session, url, proxy, contact)
     return await _check_model(session, url, proxy, contact, names=names)
+
+
+async def _is_plain(session: aiohttp.ClientSession, plain: str, proxy: str | None, contact: ServerAddress) -> bool:
+    """Whether a server that is silent on https answers without it; it is asked without the key."""
+    bare = contact._replace(headers={})
+    return (await _ask(session, "GET", plain + contact.models_path, bare, proxy=proxy)).status > 0
 
 
 def _bad_key(url: str, words: str, contact: ServerAddress) -> OutsideError:

@@ -267,7 +267,7 @@ class HttpModel:
         if _is_sickening(error):
             self.endpoints.note_failure(endpoint)
         elif error.kind == "rate_limit" and error.retry_after_s:
-            self.endpoints.note_wait(endpoint, error.retry_after_s)
+            self.endpoints.note_wait(endpoint, min(error.retry_after_s, self.transport.backoff.patience_s))
 
     async def _post(self, posting: "_Posting", endpoint: Endpoint) -> HttpReply:
         encoded = posting.encoded

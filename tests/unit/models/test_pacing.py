@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from medthink.models import ModelError
-from medthink.models.limits import WINDOW_S, Backoff, ConcurrencyLimit, Endpoints, RateWindow, next_wait_s
+from medthink.models.limits import WINDOW_S, Backoff, ConcurrencyLimit, Endpoints, RateWindow, next_step, next_wait_s
 
 
 class Clock:
@@ -240,6 +240,36 @@ def test_another_server_is_asked_at_once_but_not_paid_more_often_than_one():
     assert wait("server", "invalid_reply", "server", *["invalid_reply"] * 2) == 0
     assert wait("timeout", "connection", "invalid_reply", "invalid_reply") is None
     assert wait("rate_limit", untried=0) > 0 and wait("auth", untried=0) is None
+
+
+# What happened, in turn; how many servers have not been asked; what follows.
+STEPS = [
+    (["rate_limit"], 1, "elsewhere"),
+    (["rate_limit"], 0, "wait"),
+    (["rate_limit"] * 10, 0, "give up"),
+    (["server"] * 6, 2, "elsewhere"),
+    (["invalid_reply"] * 4, 2, "give up"),
+    (["no_answer"], 0, "wait"),
+    (["no_answer"] * 2, 5, "give up"),
+    (["invalid_json"], 5, "wait"),
+    (["auth"], 3, "elsewhere"),
+    (["auth"], 0, "give up"),
+    (["bad_request"], 0, "give up"),
+    (["content_filter"], 3, "give up"),
+    (["unreachable"], 3, "give up"),
+    (["timeout", "server", "timeout"], 0, "give up"),
+]
+
+
+@pytest.mark.parametrize(("kinds", "untried", "step"), STEPS)
+def test_the_next_step_follows_from_what_happened_alone(kinds, untried, step):
+    assert next_step([ModelError(kind, "x") for kind in kinds], untried=untried) == step
+
+
+def test_nobody_waits_longer_than_patience():
+    asked = [ModelError("rate_limit", "x", retry_after_s=1e12)]
+    assert next_step(asked, patience_s=600.0) == "give up"
+    assert next_step(asked, untried=1, patience_s=600.0) == "elsewhere"
 
 
 def test_a_pause_asked_for_ends_with_the_next_answer():

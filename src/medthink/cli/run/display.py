@@ -179,14 +179,12 @@ def say_cache_used(run: Path, model: str) -> list[tuple[str, str]]:
     """The share of the input that came from the provider's cache or went into it, and what that saved at list price."""
     with closing(LedgerQueries.open(run)) as records:
         used = records.tokens()
-    if not (used.cached or used.written or used.written_long):
+    price, written = load_prices().find(model), used.written + used.written_long
+    if price is None or not (used.cached or written):
         return []
-    written = used.written + used.written_long
-    told = f"{as_percent(used.cached / used.input, 0)} of the input tokens read from it, "
-    told += f"{as_percent(written / used.input, 0)} written to it"
-    price = load_prices().find(model)
-    saved = f"; saved {_as_saved(price.saved_usd(used))} at list price" if price is not None else ""
-    return [("cache", told + saved)]
+    read, put = (as_percent(tokens / used.input, 0) for tokens in (used.cached, written))
+    saved = _as_saved(price.saved_usd(used))
+    return [("cache", f"{read} of the input tokens read from it, {put} written to it; saved {saved} at list price")]
 
 
 def _say_state(progress: Progress) -> str:

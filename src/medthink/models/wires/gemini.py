@@ -20,6 +20,7 @@ from medthink.models.wires.answers import (
     read_answer,
     read_optional_text,
 )
+from medthink.models.wires.failures import one_short_line
 from medthink.models.wires.usage import TokenCountReader, TokenCounts
 
 MODELS_PATH = "/v1/models"
@@ -105,7 +106,7 @@ def decode(reply: HttpReply, *, wants_json: bool) -> Reply:
     counted = _count(response.usage_metadata)
     feedback = response.prompt_feedback
     if isinstance(feedback, dict) and read_optional_text(feedback.get("blockReason")):
-        model = read_optional_text(response.model_version)
+        model = one_short_line(read_optional_text(response.model_version))
         return Reply(text="", stop="filtered", usage=counted.usage, model=model, doubts=counted.doubts)
     if not response.candidates:
         raise not_an_answer(reply, _count, "usageMetadata")

@@ -15,8 +15,8 @@ from medthink.core.jsonio import canonical_json
 from medthink.models.prices import NOT_BILLED, Charge, charge_attempt
 from medthink.models.request import (
     EXAMPLE_SCHEMA,
+    FAILURES,
     Attempt,
-    ErrorKind,
     ImagePart,
     MediaType,
     ModelError,
@@ -109,8 +109,6 @@ class FailureGuard:
         return ModelError(error.kind, problem, status=error.status, remedy=remedy)
 
 
-# Errors of the whole run, not of this call: continuing would only repeat them.
-_STOPS_THE_RUN: frozenset[ErrorKind] = frozenset({"quota", "unreachable"})
 _STATES: dict[str, Unfinished] = {"truncated": "truncated", "refused": "refused", "filtered": "refused"}
 
 
@@ -283,7 +281,7 @@ class LedgerCallMaker(Generic[Asked]):
 
     def _judge(self, case_id: int, error: ModelError) -> ModelError | None:
         """The error that ends the run; None if it ends only this call."""
-        stop = error if error.kind in _STOPS_THE_RUN else None
+        stop = error if FAILURES[error.kind].ends_run else None
         if stop is None and self.answerer.is_remote and error.kind != "content_filter":
             stop = self._streak.note_failure(case_id, error)
         self._stopped_by = stop or self._stopped_by

@@ -11,7 +11,7 @@ Every job has a number. `faults` names what goes wrong with the job of that numb
     late:N        it has ended, and for N looks more its results are not there
     foreign       its results answer other requests         twice   one answer comes after an error for the same request
     bom           a byte-order mark before the results      gone    nobody knows the job any more (HTTP 404)
-    midway        it fails when all of it was done
+    midway        it fails when all of it was done          inline  its results are in the job, in no file (Gemini)
 
 As a program it prints its port and ends by itself. `GET /_account` says what it saw.
 """
@@ -320,7 +320,10 @@ class BatchServer:
         if over and "midway" in job.faults:
             state = about["state"] = "FAILED"
             about["batchStats"] |= {"successfulRequestCount": str(len(job.rows))}
-        if state == "SUCCEEDED" and job.has_files():
+        if state == "SUCCEEDED" and "inline" in job.faults:
+            rows = [{"response": self._answer(job, key)} for key, fate in job.fates().items() if fate == "run"]
+            about["output"] = {"inlinedResponses": {"inlinedResponses": rows}}
+        elif state == "SUCCEEDED" and job.has_files():
             about["output"] = {"responsesFile": f"files/out{job.number}"}
         error = {"error": {"code": 3, "message": "a line is not valid"}} if state == "FAILED" else {}
         return {"name": job.id, "metadata": about, "done": over} | error

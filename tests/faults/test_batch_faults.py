@@ -260,6 +260,15 @@ def test_results_that_never_come_are_held_until_they_are_given_up(tmp_path, benc
     assert (len(server.jobs), paid(server), spent(tmp_path / "run").uncounted) == (1, 4, 0)
 
 
+def test_results_in_the_job_itself_without_our_keys_are_held_and_nothing_is_sent_again(tmp_path, bench, start):
+    server = start(faults=["inline"])
+    impatient = Transport(backoff=Backoff(first_s=0.01, most_s=0.02, patience_s=0.1))
+    for _ in range(2):
+        with pytest.raises(ModelError, match="does not give its results"):
+            run_session(order(bench, tmp_path / "run", server, "gemini"), transport=impatient)
+    assert len(server.jobs) == 1
+
+
 def test_an_expired_job_that_did_some_of_its_work_is_held_too(tmp_path, bench, start):
     server = start(faults=["withheld"])
     impatient = Transport(backoff=Backoff(first_s=0.01, most_s=0.02, patience_s=0.1))

@@ -144,6 +144,14 @@ def test_errors_have_their_kind_and_no_key(fault, kind):
     assert server.requests == 1 and "secret" not in str(error)
 
 
+@pytest.mark.parametrize("fault", ["html", "truncated-body", "empty"])
+@pytest.mark.parametrize("name", ["openai/gpt-4o", "anthropic/claude-sonnet-4-0", "google/gemini-2.5-flash"])
+def test_a_broken_body_is_asked_again_and_no_answer(name, fault):
+    there, (outcome,), attempts = talk(name, request(), script=[fault] * 9)
+    assert isinstance(outcome, ModelError) and outcome.is_billed
+    assert outcome.kind in ("invalid_reply", "connection", "no_answer") and len(attempts) == there.requests > 1
+
+
 def test_no_more_calls_are_in_flight_than_asked_for():
     server, replies, _ = talk("openai/gpt-4o", request(), times=9, pace=3, latency_s=0.005, hold_after=1, hold_until=3)
     assert server.most_in_flight == 3 and all(reply.stop == "end" for reply in replies)
@@ -203,6 +211,14 @@ class APIConnectionError(Exception):
     """What a provider's package makes of it."""
 
 
+class ClientPayloadError(Exception):
+    """What aiohttp raises where a body was cut off."""
+
+
+class OpenAIResponseError(Exception):
+    """What Inspect raises for a page in place of a completion."""
+
+
 @pytest.mark.parametrize(
     ("error", "kind", "is_billed"),
     [
@@ -213,6 +229,8 @@ class APIConnectionError(Exception):
         (caused(APIConnectionError("Connection error."), ConnectionRefusedError()), "connection", False),
         (ConnectionResetError(), "connection", True),
         (APIConnectionError("Connection error."), "connection", True),
+        (ClientPayloadError("Response payload is not completed"), "connection", True),
+        (OpenAIResponseError("Unexpected non-ChatCompletion response: '<!doctype html>'"), "invalid_reply", True),
     ],
 )
 def test_a_transport_that_failed_is_no_bad_request_and_one_that_never_left_is_not_billed(error, kind, is_billed):

@@ -77,6 +77,8 @@ def settings_of(request: Request) -> "GenerateConfig":
 
 def read_output(output: "ModelOutput", *, wants_json: bool) -> Reply:
     """The reply in Inspect's output, or the ModelError it stands for."""
+    from inspect_ai._util.constants import NO_CONTENT
+
     counted = _count(output)
     if output.fallback is not None:
         raise ModelError(
@@ -87,7 +89,8 @@ def read_output(output: "ModelOutput", *, wants_json: bool) -> Reply:
     if output.empty:
         raise ModelError("no_answer", "the answer is empty", usage=counted.usage)
     return make_reply(
-        text=output.completion,
+        # Inspect's words for an answer that was empty.
+        text="" if output.completion == NO_CONTENT else output.completion,
         ending=_ending_of(output, counted.usage),
         counted=counted,
         model=output.model,
@@ -109,13 +112,15 @@ def read_failure(error: Exception) -> ModelError:
     detail = one_short_line(f"{type(cause).__name__}: {cause}")
     if isinstance(cause, TimeoutError) or "Timeout" in type(cause).__name__:
         return ModelError("timeout", detail, is_sent=not _never_left(cause))
-    if isinstance(cause, OSError) or re.search("Connect|Network|Protocol", type(cause).__name__):
+    if isinstance(cause, OSError) or re.search("Connect|Network|Protocol|Payload", type(cause).__name__):
         return ModelError("connection", detail, is_sent=not _never_left(cause))
     # The provider's package stumbled over what came back: an HTML page, a body that was cut off.
-    if isinstance(cause, ValueError | TypeError | LookupError | AttributeError | AssertionError):
+    is_stumble = isinstance(cause, ValueError | TypeError | LookupError | AttributeError | AssertionError)
+    if is_stumble or "Unexpected non-" in str(cause):
         return ModelError("invalid_reply", detail)
     # What Inspect would have tried again it hands over wrapped.
-    return ModelError("bad_request" if cause in (error, error.__cause__) else "server", detail)
+    is_wrapped = any(hasattr(one, "last_attempt") for one in (error, error.__cause__))
+    return ModelError("server" if is_wrapped else "bad_request", detail)
 
 
 # What is raised where no connection was made, whichever client made it.

@@ -34,7 +34,7 @@ from medthink.curate.decision import (
     hold_case,
     read_decisions,
 )
-from medthink.curate.draft import Draft, read_drafts
+from medthink.curate.draft import Draft, look_at, read_drafts
 from medthink.curate.plan import SUMMARY_FILE, CurationPlan, StageSummary, WorkFolder
 from medthink.curate.review import OddCell, read_rulings, write_review
 from medthink.curate.rulings import CaseRulings, Held, RuledOut, Rulings, StageErrors
@@ -149,7 +149,7 @@ async def _decide(
     stage: Stage[Any], draft: Draft, ask: StageModel | None, rulings: Rulings, stops: list[MedThinkError]
 ) -> StageResult:
     """The stage's decision, or its first question that no person has answered."""
-    answers = rulings.of_case(stage.name, draft.id, _digest(draft))
+    answers = rulings.of_case(stage.name, draft.id, _digest(stage, draft))
     try:
         result = await _decide_or_hold(stage, draft, ask, answers, stops)
     except Held as held:
@@ -195,7 +195,7 @@ def _record(stage: Stage[Any], draft: Draft, result: StageResult) -> Decision:
         proposal=result.proposal,
         evidence=result.evidence,
         changes=changes,
-        seen=_digest(draft),
+        seen=_digest(stage, draft),
         question=result.question,
         odd=result.odd,
         remedy=result.remedy,
@@ -210,8 +210,8 @@ def _verdict(result: StageResult, *, changed: bool) -> Verdict:
     return "changed" if changed else "in"
 
 
-def _digest(draft: Draft) -> str:
-    return digest_value(draft.row())[:16]
+def _digest(stage: Stage[Any], draft: Draft) -> str:
+    return digest_value(look_at(draft, stage.looks_at))[:16]
 
 
 def _once_each(drafts: Iterator[Draft]) -> Iterator[Draft]:

@@ -41,7 +41,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One line of a stage's log.
 
     `reason` is a short code used for counting, `by` the rule, model or person, `detail` an explanation, `proposal` the
-    value that the stage suggests to a person. `seen` is the digest of the case as the stage read it. An undecided case
+    value that the stage suggests to a person. `seen` is the digest of what the stage looked at. An undecided case
     has the id of its `question`; `odd` says why a person's answer to it cannot be used.
     """
 

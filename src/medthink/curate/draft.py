@@ -4,7 +4,7 @@ A file of drafts is a benchmark file: JSON Lines with the released columns, read
 extra column, `curation`, with the `Notes`. Export leaves that column out.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -128,3 +128,21 @@ def text_of(draft: Draft, field: str) -> str:
     for part in field.split("."):
         value = value.get(part, "") if isinstance(value, dict) else ""
     return value if isinstance(value, str) else ""
+
+
+# What a stage may look at, as plain data. Of options, the letters tell nothing about a case.
+_LOOKED_AT: dict[str, Callable[[Draft], Any]] = {
+    "history": lambda draft: draft.case.question.history,
+    "findings": lambda draft: draft.case.reference.findings,
+    "discussion": lambda draft: draft.case.reference.discussion,
+    "diagnosis": lambda draft: [draft.gold, draft.notes.diagnosis, draft.notes.aliases],
+    "list": lambda draft: [draft.notes.differential, draft.notes.candidates],
+    "options": lambda draft: sorted(draft.case.question.options.values()),
+    "images": lambda draft: [image.id for image in draft.case.question.images],
+    "captions": lambda draft: [[one.caption, one.modality] for one in draft.case.reference.images],
+}
+
+
+def look_at(draft: Draft, parts: Iterable[str]) -> Any:
+    """These parts of the draft, all of it if none is named: what is asked about a case lasts until they change."""
+    return [_LOOKED_AT[part](draft) for part in parts] or draft.row()

@@ -1,6 +1,6 @@
 """What people decided: an append-only journal, and the answers that a stage sees of it.
 
-Every undecided case is a *question*: its id covers the case as the stage saw it, the reason and the grounds. An answer
+Every undecided case is a *question*: its id covers what the stage looked at, the reason and the grounds. An answer
 settles that question and no other: a stage that continues after it asks whatever else it has to ask. An answer is never
 overwritten; a later one to the same question is added to the journal, and the latest applies.
 """
@@ -129,7 +129,7 @@ def append_to_journal(work: Path, entries: Iterable[JournalEntry]) -> None:
 
 
 def question_id(stage: str, case: int, seen: str, question: StageResult) -> str:
-    """The id of a question: another state of the case or other grounds make it another question."""
+    """The id of a question: other grounds, or a change of what the stage looked at, make it another question."""
     quotes = [[one.field, one.start, one.end, one.text] for one in question.evidence]
     return _id_of([stage, case, seen, question.reason, question.detail, question.proposal, quotes])
 

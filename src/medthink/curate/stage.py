@@ -48,6 +48,8 @@ class Stage(Generic[Settings]):
     version: ClassVar[int] = 2
     # Whether it keeps what is published of a case, when the build follows a release.
     follows_release: ClassVar[bool] = False
+    # The parts of a draft that its questions depend on, by the names of `look_at`; all if none is named.
+    looks_at: ClassVar[tuple[str, ...]] = ()
     # False if a stage creates the cases: the log would then hold every text twice.
     logs_changes: ClassVar[bool] = True
 

@@ -3,17 +3,22 @@
 import csv
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from calling import call_command
 from drafts import draft, read_drafts, rule, try_stage
+from medthink.cases.case import Image, ImageReference
+from medthink.cases.images.stores import NoImages
 from medthink.cli.curate import curate
 from medthink.core.errors import DataError
 from medthink.curate.build import build
 from medthink.curate.decision import read_decisions
+from medthink.curate.draft import Draft
 from medthink.curate.plan import WorkFolder, read_plan
 from medthink.curate.review import answer_row, read_rows
 from medthink.curate.rulings import JOURNAL, Answer, read_journal
@@ -216,3 +221,75 @@ def licences(plan: Path) -> dict[int, str]:
     work = WorkFolder(plan.parent / "work")
     counted = [one for one in read_decisions(work.decision_file("ingest")) if one.verdict in ("in", "changed")]
     return {one.id: one.notes.licence for one in read_drafts(work.case_file("ingest"))} if counted else {}
+
+
+def with_image(one: Draft, *, name: str = "a1", caption: str = "A nodule.") -> Draft:
+    """The draft with one image."""
+    image = Image(1, name, f"images/case00001/{name}.png", NoImages(Path()))
+    shown = one.with_question(images=(image,)).with_reference(images=(ImageReference(caption, "", ""),))
+    return Draft(msgspec.structs.replace(shown.case, image_count=1), shown.notes)
+
+
+def asked_about() -> Draft:
+    """A case that several stages ask about."""
+    options = dict(zip("ABCDE", ("Dancing something", "Lipoma", "B b", "C c", "D d"), strict=True))
+    given = draft(
+        1,
+        history="Mr. Schmidt came.",
+        diagnosis="Dancing something",
+        findings="A mass.",
+        discussion="Cyst is common. Cysts are round.",
+        options=options,
+    )
+    return with_image(given.with_notes(candidates=(*options.values(), "Cyst")))
+
+
+# A change of the case, and the stages that look at what it changes.
+CHANGES: dict[str, tuple[Callable[[Draft], Draft], set[str]]] = {
+    "history": (lambda one: one.with_question(history="Mr. Schmidt came again."), {"leaks"}),
+    "findings": (lambda one: one.with_reference(findings="A cold mass."), {"leaks", "icd"}),
+    "discussion": (
+        lambda one: one.with_reference(discussion="Cyst is rare. Cysts are round."),
+        {"leaks", "discussion"},
+    ),
+    "caption": (lambda one: with_image(one, caption="Another nodule."), {"leaks", "modality"}),
+    "image": (lambda one: with_image(one, name="b2"), {"leaks", "modality"}),
+    "aliases": (
+        lambda one: one.with_notes(aliases={"Dancing something": ("Waltz",)}),
+        {"leaks", "icd", "discussion"},
+    ),
+    "letters": (
+        lambda one: one.with_question(options=dict(zip("BACDE", one.case.question.options.values(), strict=True))),
+        set(),
+    ),
+    "labels": (lambda one: one.with_reference(is_longitudinal=True, timepoint_count=2, interval_text="a year"), set()),
+    "marks": (lambda one: one.with_mark("textonly", 1), set()),
+    "split": (lambda one: one.with_notes(split="test", section="Chest"), set()),
+}
+ASKING: dict[str, dict[str, Any]] = {
+    "leaks": {},
+    "icd": {"uncoded": "hold"},
+    "modality": {},
+    "discussion": {"max_removed": 0.1},
+}
+
+
+@pytest.mark.parametrize("stage", ASKING)
+def test_a_ruling_lasts_until_what_its_stage_looked_at_changes(tmp_path: Path, stage: str):
+    given, value = asked_about(), {"modality": "CT"}.get(stage, "")
+    rule(try_stage(stage, tmp_path, [given], **ASKING[stage]), value=value)
+    assert try_stage(stage, tmp_path, [given], **ASKING[stage]).kept
+    asked_again = set()
+    for name, (change, _) in CHANGES.items():
+        trial = try_stage(stage, tmp_path, [change(given)], **ASKING[stage])
+        asked_again |= {name} if trial.decisions[1].verdict == "undecided" else set()
+    assert asked_again == {name for name, (_, stages) in CHANGES.items() if stage in stages}
+
+
+def test_another_picture_under_the_name_of_a_burned_in_one_is_asked_about(tmp_path: Path):
+    dicom(tmp_path / "a.dcm", BurnedInAnnotation="YES")
+    table(tmp_path, [{"id": 7, "clinical_history": "Pain.", "final_diagnosis": "Lipoma", "images": "a.dcm"}])
+    rule(try_stage("ingest", tmp_path, None, source="raw.csv"), case=7, reason="burned-in-annotation")
+    assert try_stage("ingest", tmp_path, None, source="raw.csv").kept
+    dicom(tmp_path / "a.dcm", level=77, BurnedInAnnotation="YES", WindowCenter=300, WindowWidth=900)
+    assert try_stage("ingest", tmp_path, None, source="raw.csv").decisions[7].reason == "burned-in-annotation"

@@ -173,6 +173,7 @@ class DiscussionStage(Stage[DiscussionSettings]):
     """Removes passages about dropped diagnoses."""
 
     name = "discussion"
+    looks_at = ("diagnosis", "list", "options", "discussion")
 
     async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:
         """Remove sentences that name a dropped diagnosis and, with a model, those that are about one."""

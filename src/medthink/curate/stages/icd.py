@@ -338,6 +338,7 @@ class IcdStage(Stage[IcdSettings]):
     """Labels each diagnosis with ICD category, block and chapter."""
 
     name = "icd"
+    looks_at = ("diagnosis", "findings")
 
     async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:
         """Keep labels that are consistent; otherwise code the diagnosis."""

@@ -84,7 +84,7 @@ class IngestStage(Stage[IngestSettings]):
             if not taken.texts.get(field):
                 return drop_case(f"no-{field}", by="rule no empty field", detail=f"the row has no {field}")
         images = self._readable_images(draft, taken, rulings)
-        burned = ", ".join(image.origin for image in images if image.is_burned_in)
+        burned = ", ".join(f"{image.origin} ({image.id})" for image in images if image.is_burned_in)
         if self.settings.burned_in == "drop":
             images = [image for image in images if not image.is_burned_in]
         if len(images) < self.settings.min_images:

@@ -171,6 +171,7 @@ class LeakStage(Stage[LeakSettings]):
     """Leaves out cases that reveal the diagnosis; suspected ones wait."""
 
     name = "leaks"
+    looks_at = ("history", "findings", "discussion", "diagnosis", "list", "images", "captions")
 
     def survey(self, drafts: Drafts) -> None:
         """Count the histories in which each word occurs."""

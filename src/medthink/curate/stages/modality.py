@@ -163,6 +163,7 @@ class ModalityStage(Stage[ModalitySettings]):
     """Labels each image with its modality."""
 
     name = "modality"
+    looks_at = ("images", "captions")
 
     async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:
         """Label every image; a case with one that cannot be labelled is left open."""

@@ -44,6 +44,7 @@ class OptionStage(Stage[OptionSettings]):
     """Finds the right diagnosis and its distractors in each list."""
 
     name = "options"
+    looks_at = ("history", "diagnosis", "list")
 
     async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:
         """Find the right diagnosis, then its distractors."""

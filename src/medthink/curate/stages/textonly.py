@@ -131,6 +131,7 @@ class TextOnlyStage(Stage[TextOnlySettings]):
     """Probes, a rule, and reassigned letters."""
 
     name = "textonly"
+    looks_at = ("history", "options", "images")
     follows_release = True
 
     def survey(self, drafts: Drafts) -> None:

@@ -354,6 +354,7 @@ class TimelineStage(Stage[ModelSettings]):
     """Texts in, times out."""
 
     name = "timeline"
+    looks_at = ("history", "findings", "captions")
 
     async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:
         """What the rules find; where they find anything, what the model says about it."""

@@ -199,6 +199,7 @@ def _record(stage: Stage[Any], draft: Draft, result: StageResult) -> Decision:
         question=result.question,
         odd=result.odd,
         remedy=result.remedy,
+        source_id=draft.notes.source_id,
     )
 
 

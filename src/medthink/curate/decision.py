@@ -42,7 +42,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `reason` is a short code used for counting, `by` the rule, model or person, `detail` an explanation, `proposal` the
     value that the stage suggests to a person. `seen` is the digest of what the stage looked at. An undecided case
-    has the id of its `question`; `odd` says why a person's answer to it cannot be used.
+    has the id of its `question`; `odd` says why a person's answer to it cannot be used. `source_id` is the case's id in
+    the source.
     """
 
     case: int
@@ -58,6 +59,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     question: str = ""
     odd: str = ""
     remedy: str = ""
+    source_id: str = ""
 
 
 class StageResult(msgspec.Struct, frozen=True, kw_only=True):

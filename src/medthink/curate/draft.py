@@ -26,8 +26,8 @@ class Notes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
 
     `diagnosis` and `differential` are as the source states them; `candidates` are the diagnoses of the differential
     once it is split; `aliases` holds the other names of a diagnosis; `group` names cases that must share a split.
-    `marks` has values that a later stage or the data card needs, by the name of the stage that stored them. `raw` is
-    the source's row until `ingest` has read it.
+    `marks` has values that a later stage or the data card needs, by the name of the stage that stored them. `raw` has
+    the source's rows until `ingest` has read them.
     """
 
     source: str = ""
@@ -41,7 +41,7 @@ class Notes(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     group: str = ""
     split: str = ""
     marks: dict[str, Any] = {}
-    raw: dict[str, Any] = {}
+    raw: tuple[dict[str, Any], ...] = ()
 
 
 class Draft(msgspec.Struct, frozen=True):

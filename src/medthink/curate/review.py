@@ -177,6 +177,7 @@ def _row(decision: Decision) -> ReviewRow:
         proposal=decision.proposal,
         evidence=one_line(" | ".join(f"{one.field}: {one.text}" for one in decision.evidence), _LONGEST),
         change=one_line(" | ".join(changes), _LONGEST),
+        source_id=decision.source_id,
     )
 
 

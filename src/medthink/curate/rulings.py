@@ -54,6 +54,7 @@ class ReviewRow(msgspec.Struct, frozen=True, kw_only=True):
     proposal: str
     evidence: str
     change: str
+    source_id: str = ""
     answer: Answer = Answer()
     entry: int = 0
 

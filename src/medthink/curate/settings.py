@@ -107,6 +107,12 @@ class IngestSettings(StageSettings, frozen=True, kw_only=True):
     mapping: Annotated[str, Meta(description="A mapping file: which column holds which field (TOML).")] = ""
     licence: Annotated[str, Meta(description="The licence of every case whose row names none.")] = ""
     origin: Annotated[str, Meta(description="The source of every case whose row names none.")] = ""
+    number_by: Annotated[
+        Literal["id", "position"], Meta(description="What numbers the cases: the source's ids, or their positions.")
+    ] = "id"
+    one_row_per: Annotated[
+        Literal["case", "image"], Meta(description="What a row is: a case, or an image of the case with its id.")
+    ] = "case"
     image_dir: Annotated[
         str, Meta(description="The folder that image paths are relative to; default: the table's.")
     ] = ""

@@ -50,7 +50,7 @@ def test_every_form_of_table_gives_the_same_cases(tmp_path, name):
     assert (first.case.question.history, first.gold) == ("Pain.", "Lipoma")
     assert (first.notes.licence, first.notes.source, first.notes.source_id) == ("CC0", "a clinic", "7")
     assert first.notes.differential == "A;; B"
-    assert first.notes.raw == {}
+    assert first.notes.raw == ()
     assert [case.id for case in Benchmark.open(trial.work.case_file("ingest"))] == [7, 9]
 
 
@@ -66,6 +66,57 @@ def test_ids_that_are_no_numbers_are_kept_beside_numbers_of_our_own(tmp_path):
     _csv(tmp_path / "raw.csv", [row | {"id": f"CXR-{row['id']}"} for row in ROWS])
     trial = try_stage("ingest", tmp_path, None, source="raw.csv", min_images=0)
     assert {number: one.notes.source_id for number, one in trial.kept.items()} == {1: "CXR-7", 2: "CXR-9"}
+
+
+@pytest.mark.parametrize(
+    ("ids", "problem"),
+    [
+        (("101", "102", "102"), "row 4: '102' again, as in row 3"),
+        (("100", "0100", "101"), "row 3: '0100' again, which is '100' in row 2"),
+        (("101", "a/b", "103"), "row 3: 'a/b' is no case number, as other ids are"),
+        (("101", "", "103"), "row 3: no id"),
+        (("101", "-1", "103"), "row 3: '-1' is no case number, as other ids are"),
+        (("101", "0", "103"), "row 3: '0' is no case number, as other ids are"),
+        (("MPX1", "MPX2", "MPX1"), "row 4: 'MPX1' again, as in row 2"),
+    ],
+)
+def test_odd_ids_are_named_and_renumber_nothing(tmp_path, ids, problem):
+    _csv(tmp_path / "raw.csv", [ROWS[0] | {"id": one} for one in ids])
+    with pytest.raises(DataError, match="ids that cannot number the cases") as refused:
+        try_stage("ingest", tmp_path, None, source="raw.csv", min_images=0)
+    assert problem in str(refused.value) and 'number_by = "position"' in str(refused.value)
+    trial = try_stage("ingest", tmp_path, None, source="raw.csv", min_images=0, number_by="position")
+    assert [one.notes.source_id for one in trial.kept.values()] == list(ids) and list(trial.kept) == [1, 2, 3]
+    assert [one.source_id for one in trial.decisions.values()] == list(ids)
+
+
+def test_rows_that_are_images_become_one_case(tmp_path):
+    for number in range(4):
+        _picture(number).save(tmp_path / f"{number}.png")
+    images = [("7", "0", "First"), ("9", "1", "Other"), ("7", "2", "Second"), ("7", "3", "")]
+    rows = [ROWS[name == "9"] | {"image": f"{file}.png", "caption": text} for name, file, text in images]
+    rows[2] |= {"clinical_history": ""}
+    _csv(tmp_path / "raw.csv", rows)
+    with pytest.raises(DataError, match='one_row_per = "image"'):
+        try_stage("ingest", tmp_path, None, source="raw.csv")
+    kept = try_stage("ingest", tmp_path, None, source="raw.csv", one_row_per="image").kept
+    origins = {
+        number: [one["origin"] for one in draft.notes.marks["ingest"]["images"]] for number, draft in kept.items()
+    }
+    assert origins == {7: ["0.png", "2.png", "3.png"], 9: ["1.png"]}
+    assert [one.caption for one in kept[7].case.reference.images] == ["First", "Second", ""]
+
+
+def test_rows_of_one_case_that_contradict_each_other_wait_for_a_person(tmp_path):
+    _picture(1).save(tmp_path / "1.png")
+    _csv(
+        tmp_path / "raw.csv", [ROWS[0] | {"image": "1.png"}, ROWS[0] | {"image": "1.png", "final_diagnosis": "Abscess"}]
+    )
+    trial = try_stage("ingest", tmp_path, None, source="raw.csv", one_row_per="image")
+    held = trial.decisions[7]
+    assert (held.reason, held.detail) == ("rows-differ", "the 2 rows of 7 differ in: diagnosis")
+    rule(trial, case=7)
+    assert try_stage("ingest", tmp_path, None, source="raw.csv", one_row_per="image").kept[7].gold == "Lipoma"
 
 
 def test_a_case_without_history_diagnosis_or_image_is_left_out_and_counted(tmp_path):

@@ -16,6 +16,8 @@ findings = "Imaging Findings:"
 """
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,13 +42,14 @@ _USUAL: dict[str, tuple[str, ...]] = {
     "section": ("section", "area", "category"),
     "source": ("link", "sourcelink", "source", "url", "doi"),
     "licence": ("licence", "license"),
-    "images": ("images", "files", "imagefiles"),
+    "images": ("images", "files", "imagefiles", "image", "imagepath", "imagefile", "file", "filename"),
 }  # fmt: skip
 FIELDS = (*_USUAL, "image", "caption", "modality")
 _NUMBERED = {
     "image": ("image{n}_path", "image_{n:02d}_path", "image{n}_file", "image{n}"),
-    "caption": ("image{n}_caption", "image_{n:02d}_caption"),
-    "modality": ("image{n}_modality", "image_{n:02d}_modality"),
+    # The last ones are for tables with one image in each row.
+    "caption": ("image{n}_caption", "image_{n:02d}_caption", "image_caption", "caption"),
+    "modality": ("image{n}_modality", "image_{n:02d}_modality", "image_modality", "modality"),
 }
 _BETWEEN = re.compile(r"[;\n|]+")
 
@@ -121,6 +124,27 @@ def map_row(row: RawRow, columns: dict[str, str], headings: dict[str, dict[str, 
     )
 
 
+def join_rows(rows: Sequence[MappedRow]) -> MappedRow:
+    """One case of several rows: the first text of each field, and the images of all."""
+    texts: dict[str, str] = {}
+    for row in rows:
+        texts |= {field: text for field, text in row.texts.items() if not texts.get(field)}
+    return MappedRow(
+        texts=texts,
+        differential=next((row.differential for row in rows if row.differential), ""),
+        images=tuple(one for row in rows for one in row.images),
+        captions=tuple(one for row in rows for one in row.captions),
+        modalities=tuple(one for row in rows for one in row.modalities),
+    )
+
+
+def fields_that_differ(rows: Sequence[MappedRow]) -> list[str]:
+    """The fields for which rows of one case have different texts."""
+    told = {(field, text) for row in rows for field, text in row.texts.items() if text}
+    counts = Counter(field for field, _ in told)
+    return [field for field in _USUAL if counts[field] > 1 and field != "images"]
+
+
 def cut_at_headings(text: str, headings: dict[str, str]) -> dict[str, str]:
     """The texts under the headings; a missing heading has no text."""
     places = sorted((at, field) for field, heading in headings.items() if (at := text.find(heading)) >= 0)
@@ -141,7 +165,10 @@ def _numbered(row: RawRow, pattern: str | None, count: int | None = None) -> tup
     """The cells of the numbered columns: as many as requested, else as many as are filled."""
     if pattern is None:
         return () if count is None else ("",) * count
-    cells = [as_text(row.get(pattern.format(n=n))) for n in range(1, (MAX_IMAGES if count is None else count) + 1)]
+    most = MAX_IMAGES if count is None else count
+    names = [pattern.format(n=n) for n in range(1, most + 1)]
+    # A column without a number is about the first image.
+    cells = [as_text(row.get(name)) if name not in names[:place] else "" for place, name in enumerate(names)]
     if count is None:
         while cells and not cells[-1]:
             cells.pop()

@@ -14,7 +14,7 @@ from medthink.core.digest import digest_file, digest_value
 from medthink.core.errors import DataError
 from medthink.core.jsonio import read_json
 from medthink.core.markup import one_line
-from medthink.core.tables import read_raw
+from medthink.core.tables import ValueRow, read_raw
 from medthink.curate.ask import StageModel
 from medthink.curate.decision import StageResult, drop_case, hold_case, pass_case
 from medthink.curate.draft import Draft, Notes, blank_draft, read_drafts
@@ -22,11 +22,22 @@ from medthink.curate.plan import WorkFolder
 from medthink.curate.rulings import CaseRulings
 from medthink.curate.settings import IngestSettings
 from medthink.curate.sources.images import ImageImporter, ImportedImage, ListedImage
-from medthink.curate.sources.mapping import MappedRow, Mapping, RawRow, as_text, map_row, read_mapping, resolve_columns
+from medthink.curate.sources.mapping import (
+    MappedRow,
+    Mapping,
+    RawRow,
+    as_text,
+    fields_that_differ,
+    join_rows,
+    map_row,
+    read_mapping,
+    resolve_columns,
+)
 from medthink.curate.stage import Stage
 
 _SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".xlsx")
 _WRAPPERS = ("data", "cases", "items", "rows")
+_ODD_SHOWN = 8
 _WHOLE = re.compile(r"(\d{1,9})(?:\.0+)?")
 _CITATION = re.compile(r"\s*\[\d+(?:\s*[,–-]\s*\d+)*\]")
 _SEVERAL = re.compile(r"\b(?:case|patient) (?:1|one|a)\b.{0,2000}?\b(?:case|patient) (?:2|two|b)\b", re.I | re.S)
@@ -59,27 +70,53 @@ class IngestStage(Stage[IngestSettings]):
     @cached_property
     def _columns(self) -> dict[str, str]:
         # Objects leave out what they lack: the first one need not have every column.
-        names = list(dict.fromkeys(name for row in _read_rows(self._table) for name in row))
+        names = list(dict.fromkeys(name for row in _read_rows(self._table) for name in row.values))
         if not names:
             raise DataError("no case in the table", file=self._table, remedy="check that this is the right file")
         return resolve_columns(self._mapping, names, self._table)
 
+    def read(self) -> Iterator[Draft]:
+        """A blank draft for every case, with its rows and its id in the source."""
+        for number, (name, rows) in zip(self._numbers, self._cases(), strict=True):
+            yield blank_draft(number, Notes(source_id=name, raw=tuple(row.values for row in rows)))
+
+    def _cases(self) -> Iterator[tuple[str, list[ValueRow]]]:
+        """The id and the rows of each case, in the order of the table."""
+        named = ((as_text(row.values.get(self._columns.get("id", ""))), row) for row in _read_rows(self._table))
+        if self.settings.one_row_per == "case":
+            yield from ((name, [row]) for name, row in named)
+            return
+        cases: dict[str, list[ValueRow]] = {}
+        for name, row in named:
+            cases.setdefault(name, []).append(row)
+        yield from cases.items()
+
     @cached_property
     def _numbers(self) -> list[int]:
-        """A number for each case: its own if all cases have distinct ones, else the published one, or its position."""
-        rows = [as_text(row.get(self._columns.get("id", ""))) for row in _read_rows(self._table)]
-        own = [int(match[1]) for text in rows if (match := _WHOLE.fullmatch(text))]
-        is_usable = len(own) == len(rows) and len(set(own)) == len(own) and 0 not in own
-        return own if is_usable else self.context.release.number_cases(rows)
+        """A number for each case: its id if the ids are numbers, else the published one, or its position."""
+        named = [(name, rows[0].number) for name, rows in self._cases()]
+        names = [name for name, _ in named]
+        if self.settings.number_by == "position" or "id" not in self._columns:
+            return self.context.release.number_cases(names)
+        numbers = [_number_of(name) for name in names]
+        if problems := list(
+            _find_odd_ids(named, [str(number or name) for number, name in zip(numbers, names, strict=True)])
+        ):
+            raise self._odd_ids(problems)
+        return [number for number in numbers if number] or self.context.release.number_cases(names)
 
-    def read(self) -> Iterator[Draft]:
-        """A blank draft for every row, with the raw row in its notes."""
-        for number, row in zip(self._numbers, _read_rows(self._table), strict=True):
-            yield blank_draft(number, Notes(raw=row))
+    def _odd_ids(self, problems: list[tuple[int, str]]) -> DataError:
+        told = [f"row {row}: {problem}" for row, problem in problems[:_ODD_SHOWN]]
+        more = [f"and {len(problems) - _ODD_SHOWN:,} more"] if len(problems) > _ODD_SHOWN else []
+        remedy = 'correct them, or let number_by = "position" number the cases'
+        if any("again" in problem for _, problem in problems):
+            remedy += '; if every row is an image of a case: one_row_per = "image"'
+        problem = f"ids that cannot number the cases: {'; '.join([*told, *more])}"
+        return DataError(problem, file=self._table, row=problems[0][0], field=self._columns["id"], remedy=remedy)
 
     async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:  # noqa: ARG002
         """Read the mapped fields; a case without history, diagnosis or images is left out."""
-        taken = self._take(draft)
+        taken = self._take(draft, rulings)
         for field in ("history", "diagnosis"):
             if not taken.texts.get(field):
                 return drop_case(f"no-{field}", by="rule no empty field", detail=f"the row has no {field}")
@@ -113,8 +150,12 @@ class IngestStage(Stage[IngestSettings]):
     def _licence(self, taken: MappedRow) -> str:
         return taken.texts.get("licence") or self.settings.licence
 
-    def _take(self, draft: Draft) -> MappedRow:
-        return map_row(draft.notes.raw, self._columns, self._mapping.headings)
+    def _take(self, draft: Draft, rulings: CaseRulings) -> MappedRow:
+        rows = [map_row(row, self._columns, self._mapping.headings) for row in draft.notes.raw]
+        if differing := fields_that_differ(rows):
+            detail = f"the {len(rows)} rows of {draft.notes.source_id} differ in: {', '.join(differing)}"
+            rulings.settle(hold_case("rows-differ", by="rule one case", detail=detail))
+        return join_rows(rows)
 
     def _take_images(self, draft: Draft, taken: MappedRow) -> list[ImportedImage]:
         wanted = [
@@ -129,7 +170,7 @@ class IngestStage(Stage[IngestSettings]):
         diagnosis = _CITATION.sub("", texts["diagnosis"]).strip()
         notes = Notes(
             source=texts.get("source") or self.settings.origin,
-            source_id=texts.get("id", ""),
+            source_id=draft.notes.source_id,
             licence=licence,
             section=texts.get("section", ""),
             diagnosis=diagnosis,
@@ -148,7 +189,7 @@ class IngestStage(Stage[IngestSettings]):
 
     def _marks(self, draft: Draft, images: list[ImportedImage]) -> dict[str, Any]:
         """Values for later stages: the source of each image, and the models' answers."""
-        picks = [as_text(draft.notes.raw.get(column)) for column in self._mapping.picks]
+        picks = [as_text(row.get(column)) for row in draft.notes.raw for column in self._mapping.picks]
         found = {"images": [one.plain() for one in images], "picks": [pick for pick in picks if pick]}
         filled = {name: value for name, value in found.items() if value}
         return {self.name: filled} if filled else {}
@@ -211,12 +252,32 @@ def _find_table(path: Path, name: str) -> Path:
     return tables[0]
 
 
-def _read_rows(path: Path) -> Iterator[RawRow]:
+def _number_of(name: str) -> int | None:
+    """The number that an id is; "0100" is 100, and 0 is none."""
+    match = _WHOLE.fullmatch(name)
+    return int(match[1]) or None if match else None
+
+
+def _find_odd_ids(named: list[tuple[str, int]], keys: list[str]) -> Iterator[tuple[int, str]]:
+    """The row and problem of every id that is empty, stands for two cases, or is no number among numbers."""
+    numbers = sum(_number_of(name) is not None for name, _ in named)
+    first: dict[str, tuple[str, int]] = {}
+    for (name, row), key in zip(named, keys, strict=True):
+        before, its_row = first.setdefault(key, (name, row))
+        if not name:
+            yield row, "no id"
+        elif its_row != row:
+            yield row, f"{name!r} again, {'as' if name == before else f'which is {before!r}'} in row {its_row}"
+        elif numbers and _number_of(name) is None:
+            yield row, f"{name!r} is no case number, as other ids are"
+
+
+def _read_rows(path: Path) -> Iterator[ValueRow]:
     match path.suffix.lower():
         case ".json":
-            return _read_json(path)
+            return (ValueRow(number, row) for number, row in enumerate(_read_json(path), start=1))
         case suffix if suffix in _SUFFIXES:
-            return (row.values for row in read_raw(path))
+            return read_raw(path)
     raise DataError("not a table", file=path, remedy=f"give one of {', '.join(_SUFFIXES)}")
 
 

@@ -32,6 +32,7 @@ source = "raw.jsonl"
 max_rank_share = 1.0
 [modality]
 infer_from_case = false
+unknown = "hold"
 [split]
 max_rank_share = 1.0
 test_share = 0.5

@@ -29,6 +29,8 @@ MODALITIES = (
     "Endoscopy",
     "Non-modality / Workflow / Post-processing",
 )
+# What stands for one where nothing states it.
+UNKNOWN_MODALITY = "unknown"
 
 
 class ImageStore(Protocol):

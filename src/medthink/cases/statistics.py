@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import msgspec
 
-from medthink.cases.case import LETTERS, MODALITIES, Case
+from medthink.cases.case import LETTERS, MODALITIES, UNKNOWN_MODALITY, Case
 from medthink.cases.icd import code_of
 from medthink.core.errors import DataError
 
@@ -102,7 +102,8 @@ class _Tally:
 
     def add(self, case: Case) -> None:
         reference, images = case.reference, case.question.images
-        named = sum(map(bool, case.modalities))  # an image without a label is counted as such, and is no modality
+        # An image without a label is counted as such, and is no modality.
+        named = sum(one not in ("", UNKNOWN_MODALITY) for one in case.modalities)
         self.totals["cases"] += 1
         self.totals["images"] += len(images)
         self.totals["longitudinal"] += reference.is_longitudinal

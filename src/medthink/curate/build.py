@@ -300,7 +300,11 @@ def build(plan: CurationPlan, watch: Watch | None = None) -> BuildResult:
         work.write_summaries(done)
         source = work.case_file(name)
         if stopped_by is None and summary.counts.passed == 0:
-            stopped_by = Declined(f"no case is left after {name}", remedy=f"see {work.decision_file(name)}")
+            remedy = (
+                f"{work.decision_file(name)} has the reasons; correct the source, change the settings in [{name}]"
+                f" of the plan, or answer in the columns ruling and value of {work.review}"
+            )
+            stopped_by = Declined(f"no case is left after {name}", remedy=remedy)
         if stopped_by is not None:
             break
     sheet = write_review(work.path, _logs(work, done), sample=plan.review_sample, seed=plan.seed)

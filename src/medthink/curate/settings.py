@@ -203,11 +203,15 @@ class IcdSettings(ModelSettings, frozen=True, kw_only=True):
 
 
 class ModalitySettings(ModelSettings, frozen=True, kw_only=True):
-    """Settings: whether the other images of a case may decide for one."""
+    """Settings: whether the other images of a case may decide for one, and what happens where nothing does."""
 
     infer_from_case: Annotated[bool, Meta(description="Use the modality shared by all other images of the case.")] = (
         True
     )
+    unknown: Annotated[
+        Literal["keep", "hold"],
+        Meta(description="What to do with a case with an image of unknown modality: keep it, or hold it for review."),
+    ] = "keep"
 
 
 class DiscussionSettings(ModelSettings, frozen=True, kw_only=True):

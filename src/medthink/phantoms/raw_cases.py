@@ -51,6 +51,7 @@ repeats = 2
 [timeline]
 
 [modality]
+unknown = "hold"
 
 [discussion]
 

@@ -105,12 +105,19 @@ class TestStage:
 
     def test_siblings_that_differ_say_nothing(self, tmp_path, make):
         drafts = [make(1, "Axial CT.", "An MRI.", "A nodule."), make(2, "A nodule.")]
-        trial = try_stage("modality", tmp_path, drafts)
+        trial = try_stage("modality", tmp_path, drafts, unknown="hold")
         assert trial.kept == {} and trial.decisions[1].proposal == "CT"
         assert trial.decisions[1].reason == trial.decisions[2].reason == "modality-unknown"
         assert "image slots 3" in trial.decisions[1].detail and trial.stage.not_covered()
-        alone = try_stage("modality", tmp_path / "b", [make(3, "Axial CT.", "A nodule.")], infer_from_case=False)
+        one = make(3, "Axial CT.", "A nodule.")
+        alone = try_stage("modality", tmp_path / "b", [one], infer_from_case=False, unknown="hold")
         assert alone.end.counts.undecided == 1
+
+    def test_an_image_that_nothing_tells_about_is_unknown_and_counted(self, tmp_path, make):
+        trial = try_stage("modality", tmp_path, [make(1, "Axial CT.", "An MRI.", "A nodule.")])
+        assert modalities(trial.kept[1]) == ["CT", "MRI", "unknown"]
+        assert trial.kept[1].case.reference.images[2].sub_modality == ""
+        assert trial.end.counts.reasons == {"changed": {"modality-unknown": 1}}
 
     def test_a_case_without_images_passes_untouched(self, tmp_path):
         trial = try_stage("modality", tmp_path, [draft(1)])
@@ -141,8 +148,8 @@ class TestStage:
             "2=MRI": None, "2=MRI; 3=Scan": None, "scan": None, "2=MRI; 3=CT; 4=CT": None,
         }  # fmt: skip
         for number, (value, labels) in enumerate(told.items()):
-            rule(try_stage("modality", tmp_path / str(number), [one]), value=value)
-            again = try_stage("modality", tmp_path / str(number), [one])
+            rule(try_stage("modality", tmp_path / str(number), [one], unknown="hold"), value=value)
+            again = try_stage("modality", tmp_path / str(number), [one], unknown="hold")
             if labels is None:
                 assert "does not name the modality of image slots 2, 3" in again.decisions[1].odd
             else:
@@ -154,7 +161,7 @@ class TestStage:
 
         one = make(1, "An MRI.", "A nodule.", "A cyst.")
         with JudgeServer(answer) as server:
-            settings = {"model": "server/m", "base_url": (server.url,), "infer_from_case": False}
+            settings = {"model": "server/m", "base_url": (server.url,), "infer_from_case": False, "unknown": "hold"}
             rule(try_stage("modality", tmp_path, [one], **settings), value="3=Ultrasound")
             again = try_stage("modality", tmp_path, [one], **settings)
         assert modalities(again.kept[1]) == ["MRI", "CT", "Ultrasound"]

@@ -54,9 +54,9 @@ def case(number: int, **fields: Any) -> dict[str, Any]:
     } | fields
 
 
-def make(folder: Path, rows: list[dict[str, Any]], since: str = "") -> BuildResult:
+def make(folder: Path, rows: list[dict[str, Any]], since: str = "", stages: str = "") -> BuildResult:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "plan.toml").write_text(since + PLAN, encoding="utf-8")
+    (folder / "plan.toml").write_text(since + PLAN + stages, encoding="utf-8")
     (folder / "raw.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     for row in rows:
         name = row["image1_path"]
@@ -209,3 +209,30 @@ def test_an_image_that_changed_or_was_lost_is_read_again(tmp_path: Path) -> None
     make(tmp_path, rows)
     (image,) = next(one for one in Benchmark.open(tmp_path / "work/benchmark") if one.id == 3).question.images
     assert np.array_equal(np.asarray(image.open()), np.asarray(other))
+
+
+SIX = (
+    (
+        "Knee pain for weeks.",
+        "Giant cell tumour of bone",
+        "Aneurysmal bone cyst; Chondroblastoma; Osteosarcoma; Lipoma",
+    ),
+    ("Flank pain.", "Renal cell carcinoma", "Oncocytoma; Angiomyolipoma; Urothelial carcinoma; Lymphoma"),
+    ("Headache and fever.", "Brain abscess", "Glioblastoma; Metastasis; Lymphoma; Tuberculoma"),
+    ("A smoker with cough.", "Aspergilloma", "Tuberculosis; Lung abscess; Metastasis; Lung cancer"),
+    ("A swollen abdomen.", "Neuroblastoma", "Wilms tumour; Hepatoblastoma; Lymphoma; Rhabdomyosarcoma"),
+    ("Upper abdominal pain.", "Haemangioma", "Hepatocellular adenoma; Cyst; Hepatocellular carcinoma; Metastasis"),
+)
+
+
+def test_six_cases_of_one_s_own_are_six_cases_of_a_benchmark(tmp_path: Path) -> None:
+    blank = {"image1_caption": "", "image1_modality": ""}
+    rows = [
+        case(at, clinical_history=history, final_diagnosis=gold, differential_diagnosis=f"{gold}; {others}") | blank
+        for at, (history, gold, others) in enumerate(SIX, start=1)
+    ]
+    end = make(tmp_path, rows, stages="[modality]\n[timeline]\n[discussion]\n")
+    benchmark = Benchmark.open(tmp_path / "work/benchmark")
+    assert end.stopped_by is None and len(benchmark) == 6 and {one.modalities for one in benchmark} == {("unknown",)}
+    limits = [limit for stage in end.stages for limit in stage.not_covered]
+    assert "lengths of the right options: 6 cases, and only 40 or more are balanced" in limits

@@ -269,7 +269,7 @@ CHANGES: dict[str, tuple[Callable[[Draft], Draft], set[str]]] = {
 ASKING: dict[str, dict[str, Any]] = {
     "leaks": {},
     "icd": {"uncoded": "hold"},
-    "modality": {},
+    "modality": {"unknown": "hold"},
     "discussion": {"max_removed": 0.1},
 }
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from medthink.cases.case import LETTERS, MAX_IMAGES, MODALITIES, Case, Image
+from medthink.cases.case import LETTERS, MAX_IMAGES, MODALITIES, UNKNOWN_MODALITY, Case, Image
 from medthink.cases.check.report import FoundDefect
 from medthink.cases.check.texts import contains_phrase, normalised_text, plurals
 from medthink.cases.icd import icd_problems
@@ -70,7 +70,9 @@ def _check_images(case: Case, found: list[FoundDefect]) -> None:
     for image, withheld in zip(case.question.images, case.reference.images, strict=True):
         if image.path != f"{folder}{image.id}.jpg" or not image.id:  # nearly every path is of this form
             found.extend(_check_path(case, image))
-        if withheld.modality not in _MODALITIES:
+        if withheld.modality == UNKNOWN_MODALITY:
+            found.append(FoundDefect("modality-not-stated", f"image_{image.slot:02d}_modality", "unknown"))
+        elif withheld.modality not in _MODALITIES:
             detail = f'"{withheld.modality[:60]}"'
             found.append(FoundDefect("modality-unknown", f"image_{image.slot:02d}_modality", detail))
         if not withheld.caption.strip():

@@ -114,6 +114,7 @@ _TABLE = (
         "discussions have none of the six sections' headings, so they are scored as whole texts only",
         "add the headings, or report whole-text scores",
     ),
+    Defect("modality-not-stated", "warning", 'a level-1 modality is "unknown"', "write which of the nine it is"),
     Defect(
         "caption-repeated",
         "warning",

@@ -295,9 +295,9 @@ def _look_at_all(store: ImageStore, slots: Sequence[FilledSlot]) -> list[ImageFi
         msgspec.msgpack.decode(kept[key], type=ImageFileCheck) if key in kept else _look_at(store, slot)
         for key, slot in zip(keys, slots, strict=True)
     ]
-    cache.keep({
-        key: msgspec.msgpack.encode(check) for key, check in zip(keys, checks, strict=True) if key and key not in kept
-    })
+    cache.keep(
+        {key: msgspec.msgpack.encode(check) for key, check in zip(keys, checks, strict=True) if key and key not in kept}
+    )
     return checks
 
 

@@ -56,7 +56,5 @@ class ResultCache:
         # What a power cut takes from a cache is made again; what is there stays whole.
         table.execute("PRAGMA journal_mode = WAL")
         table.execute("PRAGMA synchronous = NORMAL")
-        table.execute(
-            "CREATE TABLE IF NOT EXISTS results (key TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT"
-        )
+        table.execute("CREATE TABLE IF NOT EXISTS results (key TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT")
         return table

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from medthink.cases.case import LETTERS, Case
 from medthink.core.digest import seed_from
 from medthink.core.errors import DataError
+from medthink.core.numbers import count_of
 from medthink.curate.ask import StageModel
 from medthink.curate.decision import StageResult, drop_case, pass_case
 from medthink.curate.draft import Draft
@@ -22,6 +23,8 @@ from medthink.curate.stage import Drafts, Stage
 
 RANKS = range(len(LETTERS))
 DISTRACTORS = len(LETTERS) - 1
+# Of fewer cases, an uneven order of lengths tells a guesser next to nothing, and evening it out costs half of them.
+FEWEST_TO_BALANCE = 40
 
 
 class BalanceCase(NamedTuple):
@@ -113,6 +116,11 @@ def within_cap(counts: Sequence[int], cap: float) -> int:
         total = left
 
 
+def rank_cap(cases: int, cap: float) -> float:
+    """The share that a rank may have of so many cases: any, where they are too few to be balanced."""
+    return cap if cases >= FEWEST_TO_BALANCE else 1.0
+
+
 def cases_over_cap(contenders: Sequence[BalanceCase], ranks: dict[int, int], cap: float) -> set[int]:
     """The cases to leave out so that every rank stays within the cap: new ones whose right option stands out most."""
     by_rank: dict[int, list[BalanceCase]] = {rank: [] for rank in RANKS}
@@ -200,7 +208,8 @@ class BalanceStage(Stage[BalanceSettings]):
             published |= {} if pool.published is None else {draft.id: pool.published}
         able = [one for one in contenders if one.reachable]
         self._ranks = assign_ranks(able)
-        self._dropped = cases_over_cap(able, self._ranks, self.settings.max_rank_share)
+        cap = rank_cap(len(able), self.settings.max_rank_share)
+        self._dropped = cases_over_cap(able, self._ranks, cap)
         kept = [one.case for one in able if one.case not in self._dropped]
         new = [case for case in kept if case not in published]
         dealt = count_letters(published.values())
@@ -242,6 +251,10 @@ class BalanceStage(Stage[BalanceSettings]):
         why = _why_not_as_released(published, [gold, right], [*stated, *others])
         return replace(pool, not_as_released=why) if why else replace(pool, published=published)
 
+    def not_covered(self) -> tuple[str, ...]:
+        """The lengths of few cases."""
+        return few_to_balance(len(self._ranks))
+
     def report(self) -> dict[str, Any]:
         """The ranks before and after, the letters, and the number of cases at other caps."""
         counts = [self._before[rank] for rank in RANKS]
@@ -253,6 +266,15 @@ class BalanceStage(Stage[BalanceSettings]):
             "letters": " ".join(f"{letter} {letters[letter]}" for letter in sorted(letters)),
             "cases kept by rank cap": ", ".join(f"{cap:g}: {kept}" for cap, kept in prices.items()),
         }
+
+
+def few_to_balance(cases: int) -> tuple[str, ...]:
+    """What is not covered where there are too few cases to leave any out for the lengths of their options."""
+    if not cases or cases >= FEWEST_TO_BALANCE:
+        return ()
+    return (
+        f"lengths of the right options: {count_of(cases, 'case')}, and only {FEWEST_TO_BALANCE} or more are balanced",
+    )
 
 
 def stated_options(draft: Draft) -> tuple[str, list[str]]:

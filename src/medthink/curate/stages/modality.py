@@ -2,7 +2,7 @@
 
 Labels of the source or a DICOM header are kept. A caption that names a modality decides. An image without any clue may
 be given the modality of all other images of the case, and is then marked as inferred. A model is asked about the rest,
-or a person decides. Level-2 names are proposals.
+or a person decides, or they stay unknown. Level-2 names are proposals.
 """
 
 import re
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from medthink.cases.case import MODALITIES, ImageReference
+from medthink.cases.case import MODALITIES, UNKNOWN_MODALITY, ImageReference
 from medthink.core.errors import DataError
 from medthink.curate.ask import StageModel, curate_prompt
 from medthink.curate.decision import Quote, StageResult, hold_case, pass_case
@@ -166,7 +166,7 @@ class ModalityStage(Stage[ModalitySettings]):
     looks_at = ("images", "captions")
 
     async def decide(self, draft: Draft, ask: StageModel | None, rulings: CaseRulings) -> StageResult:
-        """Label every image; a case with one that cannot be labelled is left open."""
+        """Label every image; a case with one that cannot be labelled is kept or left open, as the settings say."""
         settled = _settle(draft)
         if self.settings.infer_from_case:
             settled = _with_siblings(settled)
@@ -176,7 +176,10 @@ class ModalityStage(Stage[ModalitySettings]):
         found = {slot: one for slot, one in settled.items() if one is not None}
         quotes = [one.quote for one in found.values() if one.quote is not None]
         missing = [slot for slot in settled if slot not in found]
-        if missing:
+        if missing and self.settings.unknown == "keep":
+            nothing = SettledModality(UNKNOWN_MODALITY, "rule nothing states it")
+            found |= dict.fromkeys(missing, nothing)
+        elif missing:
             question = hold_case(
                 "modality-unknown",
                 by=ask.by if ask else "rule caption",
@@ -187,7 +190,9 @@ class ModalityStage(Stage[ModalitySettings]):
             told = rulings.value_of(question, lambda value: _read_ruling(value, missing))
             found |= {slot: SettledModality(name, "person") for slot, name in told.items()}
         by = ", ".join(sorted({one.by for one in found.values()})) or "rule no image"
-        return pass_case(_labelled(draft, found), reason="labelled" if found else "no-image", by=by, evidence=quotes)
+        is_known = all(one.modality != UNKNOWN_MODALITY for one in found.values())
+        reason = ("labelled" if is_known else "modality-unknown") if found else "no-image"
+        return pass_case(_labelled(draft, found), reason=reason, by=by, evidence=quotes)
 
     async def _ask(self, draft: Draft, place: int, ask: StageModel) -> SettledModality | None:
         image, caption = draft.case.question.images[place], draft.case.reference.images[place].caption
@@ -249,6 +254,8 @@ def _labelled(draft: Draft, found: dict[int, SettledModality]) -> Draft:
 
 
 def _label(reference: ImageReference, settled: SettledModality) -> ImageReference:
+    if settled.modality == UNKNOWN_MODALITY:
+        return replace(reference, modality=UNKNOWN_MODALITY)
     finer = reference.sub_modality or sub_modality_of(settled.modality, reference.caption)
     return replace(reference, modality=settled.modality, sub_modality=finer)
 

@@ -31,6 +31,8 @@ from medthink.curate.stages.balance import (
     assign_letters,
     cases_over_cap,
     count_letters,
+    few_to_balance,
+    rank_cap,
     refuse_other_options,
     with_letter,
 )
@@ -243,7 +245,8 @@ class SplitStage(Stage[SplitSettings]):
         seen = [self._see(draft) for draft in drafts()]
         ranks = {one.case: one.rank for one in seen}
         contenders = [BalanceCase(one.case, (one.rank,), one.gap, bool(one.split)) for one in seen]
-        self._dropped = cases_over_cap(contenders, ranks, self.settings.max_rank_share)
+        cap = rank_cap(len(contenders), self.settings.max_rank_share)
+        self._dropped = cases_over_cap(contenders, ranks, cap)
         kept = [one for one in seen if one.case not in self._dropped]
         members = _gather(_find_groups(drafts), kept)
         self._group = {one.case: name for name, ones in members.items() if len(ones) > 1 for one in ones}
@@ -294,6 +297,10 @@ class SplitStage(Stage[SplitSettings]):
         made = with_letter(draft, letter, published, self.context.seed)
         made = made.with_notes(split=self._splits[draft.id], group="" if group is None else f"like case {group}")
         return pass_case(made, reason=self._splits[draft.id], by="rule split", detail=made.notes.group)
+
+    def not_covered(self) -> tuple[str, ...]:
+        """The lengths of few cases."""
+        return few_to_balance(self._ranks.total())
 
     def report(self) -> dict[str, Any]:
         """Sizes, groups, ranks and letters."""

@@ -31,7 +31,7 @@ DOWNLOADS = {
 # Text columns stay text even if every value is missing.
 _TEXTS = frozenset(
     {"ranking", "ties", "model", "team", *LISTED, "task", "condition", "rival", "provenance"}
-    | {"judge", "note", "published_at", "withdrawn_at", "withdrawn_why"}
+    | {"judge", "note", "published_at", "withdrawn_at", "withdrawn_why", "annotation", "flag"}
 )
 
 
@@ -70,8 +70,10 @@ def plain_row(row: BoardRow) -> dict[str, Any]:
         "is_expert_cued": row.kind == "cued",
         "published_at": one.published_at,
         "withdrawn_at": one.withdrawn_at,
-        "withdrawn_why": one.detail if row.is_withdrawn else "",
-        "note": "" if row.is_withdrawn else one.detail,
+        "withdrawn_why": one.reason if row.is_withdrawn else "",
+        "note": one.detail,
+        "annotation": one.annotation,
+        "flag": one.flag,
         "submissions_by_team": row.by_team,
         "submissions_by_family": row.by_family,
     }

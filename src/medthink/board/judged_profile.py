@@ -4,7 +4,6 @@ from pathlib import Path
 
 import msgspec
 
-from medthink.board.results import store_measure
 from medthink.cases.case import Case
 from medthink.judge.exam.results import BELOW_FLOOR, EXAMS_FILE, describe_exam, read_results
 from medthink.judge.judged import JUDGEMENTS_FILE, load_judged, score_judged
@@ -65,8 +64,7 @@ def store_profiles(store: Store, submission_id: int, run: Path, cases: dict[int,
         )
     )
     with store.write() as connection:
-        store_measure(connection, submission_id, "judged", made)
-        record_event(connection, submission_id, actor, "judged", {"judges": [one.judge for one in made.profiles]})
+        record_event(connection, submission_id, actor, "judged", msgspec.to_builtins(made))
     return len(made.profiles)
 
 

@@ -9,10 +9,9 @@ from medthink.accounts.account import find_team, lock_team
 from medthink.board.submissions import (
     Provenance,
     SubmissionRecord,
+    change_locked,
     change_state,
     lock_submission,
-    move_state,
-    refuse_other_states,
 )
 from medthink.core.clock import now_utc, utc_in
 from medthink.core.errors import Declined, UsageError
@@ -28,50 +27,37 @@ def publish(store: Store, token: str, *, actor: str, per_week: int | None = None
     with store.write() as connection:
         found = lock_submission(connection, token)
         _refuse_over_quota(connection, found, per_week)
-        refuse_other_states(found, ("scored",), "published")
-        move_state(connection, found.id, "published", actor=actor, values={"published_at": now_utc()})
-        return lock_submission(connection, token)
+        values = {"published_at": now_utc()}
+        return change_locked(connection, found, ("scored",), "published", actor=actor, values=values)
 
 
 def request_approval(store: Store, token: str, *, actor: str, per_week: int | None = None) -> SubmissionRecord:
     """Ask the maintainers to publish a scored submission."""
     with store.write() as connection:
         found = lock_submission(connection, token)
-        refuse_other_states(found, ("scored",), "offered")
         _refuse_over_quota(connection, found, per_week)
-        move_state(connection, found.id, "offered", actor=actor)
-        return lock_submission(connection, token)
+        return change_locked(connection, found, ("scored",), "offered", actor=actor)
 
 
 def approve(store: Store, token: str, *, actor: str) -> SubmissionRecord:
     """Publish a submission that was offered."""
-    return change_state(store, token, ("offered",), "published", actor, {"published_at": now_utc()})
+    return change_state(store, token, ("offered",), "published", actor=actor, values={"published_at": now_utc()})
 
 
 def return_to_team(store: Store, token: str, *, actor: str, why: str) -> SubmissionRecord:
     """Return an offered submission to its team, with the reason."""
-    with store.write() as connection:
-        found = lock_submission(connection, token)
-        refuse_other_states(found, ("offered",), "declined")
-        move_state(connection, found.id, "scored", actor=actor, detail={"declined": _reason(why)})
-        return lock_submission(connection, token)
+    return change_state(store, token, ("offered",), "scored", actor=actor, why=_reason(why))
 
 
 def discard(store: Store, token: str, *, actor: str) -> SubmissionRecord:
     """Discard a submission that is not public; it still counts towards its team's total."""
-    return change_state(store, token, ("scored", "offered"), "lapsed", actor, {"detail": "discarded by its team"})
+    return change_state(store, token, ("scored", "offered"), "lapsed", actor=actor, why="discarded by its team")
 
 
 def withdraw(store: Store, token: str, *, actor: str, why: str) -> SubmissionRecord:
     """Take a published submission off the ranking; its row stays and says so."""
-    return change_state(
-        store, token, ("published",), "withdrawn", actor, {"withdrawn_at": now_utc(), "detail": _reason(why)}
-    )  # fmt: skip
-
-
-def recheck(store: Store, token: str, *, actor: str) -> SubmissionRecord:
-    """Check a submission again that failed for technical reasons."""
-    return change_state(store, token, ("failed",), "received", actor, {"detail": "", "tries": 0})
+    values = {"withdrawn_at": now_utc()}
+    return change_state(store, token, ("published",), "withdrawn", actor=actor, why=_reason(why), values=values)
 
 
 def annotate(store: Store, token: str, *, actor: str, words: str) -> SubmissionRecord:

@@ -56,7 +56,7 @@ def add_to_board(
         _check(store, found, held)
     found = _known(store, received.token)
     if found.status in ("invalid", "failed"):
-        said = "\n".join(list(problem_lines(found.problems))[:_MOST_SHOWN]) or found.detail
+        said = "\n".join(list(problem_lines(found.problems))[:_MOST_SHOWN]) or found.reason
         raise Declined(
             f"{addition.source} was not added:\n{said}", remedy="medthink submission check lists all problems"
         )

@@ -9,13 +9,14 @@ scored, offered → lapsed                         (discarded, or never publishe
 ```
 
 Every state except the final ones has a deadline. A worker leases the submission that it checks, and renews the lease,
-so that another takes over from a dead worker within half a minute; after three tries the submission has failed. The
+so that another takes over from a dead worker within half a minute, with a lease of its own; after three tries the
+submission has failed. The
 same file of the same team is the same submission. Each change is recorded in `events` with its author.
 """
 
 import secrets
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import msgspec
@@ -31,9 +32,11 @@ from medthink.board.submissions import (
     QueueProgress,
     Status,
     SubmissionRecord,
+    change_locked,
     deadline_of,
-    move_state,
+    lock_submission,
     read_record,
+    transition,
 )
 from medthink.core.clock import now_utc, utc_in
 from medthink.core.digest import digest_bytes
@@ -47,6 +50,7 @@ from medthink.store.engine import Store, insert_if_missing, record_event
 LEASE_S = 30
 MOST_TRIES = 3
 _LONGEST, _LONGEST_NOTES = 200, 2000
+_WAITING: tuple[Status, ...] = ("received", "checking")
 _COUNTED: tuple[Status, ...] = ("received", "checking", *EVER_SCORED)
 
 
@@ -78,12 +82,8 @@ def receive(store: Store, upload: Upload, *, per_day: int | None = None, actor: 
         team_id = ensure_team(connection, upload.team)
         lock_team(connection, team_id)
         if (known := _find_same(connection, upload.benchmark_id, team_id, sha256)) is not None:
-            # A submission that failed for technical reasons is tried again like a new file.
             if known.status == "failed":
-                _refuse_over_quota(connection, team_id, per_day)
-                move_state(
-                    connection, known.id, "received", actor=actor or upload.team, values={"tries": 0, "detail": ""}
-                )
+                _queue_again(connection, known, team_id, per_day=per_day, actor=actor or upload.team)
             return UploadReceipt(known.token, is_new=False)
         _refuse_over_quota(connection, team_id, per_day)
         file = {"sha256": sha256, "size": len(upload.data), "data": packed}
@@ -98,38 +98,67 @@ def receive(store: Store, upload: Upload, *, per_day: int | None = None, actor: 
     return UploadReceipt(token, is_new=True)
 
 
-def claim(store: Store, *, actor: str = "worker", only: int | None = None) -> SubmissionRecord | None:
-    """Take the oldest waiting submission, or one whose worker has died; None if there is none.
+def recheck(store: Store, token: str, *, actor: str, per_day: int | None = None) -> SubmissionRecord:
+    """Check a submission again that failed for technical reasons; it counts like a new file."""
+    with store.write() as connection:
+        found = lock_submission(connection, token)
+        team_id = ensure_team(connection, found.team)
+        lock_team(connection, team_id)
+        _queue_again(connection, found, team_id, per_day=per_day, actor=actor)
+        return lock_submission(connection, token)
 
-    `only` is the number of a particular submission.
+
+def _queue_again(
+    connection: Connection, found: SubmissionRecord, team_id: int, *, per_day: int | None, actor: str
+) -> None:
+    _refuse_over_quota(connection, team_id, per_day)
+    values = {"tries": 0, "detail": "", "received_at": now_utc()}
+    change_locked(connection, found, ("failed",), "received", actor=actor, values=values)
+
+
+def claim(
+    store: Store, benchmarks: Collection[int] | None = None, *, actor: str = "worker", only: int | None = None
+) -> SubmissionRecord | None:
+    """Take the oldest waiting submission, or one whose worker has died, under a new lease; None if there is none.
+
+    `benchmarks` are the numbers of those that this worker can check, all if None; `only` is the number of a particular
+    submission.
     """
     table = tables.submissions
     lost = sa.and_(table.c.status == "checking", sa.func.coalesce(table.c.lease_at, "") < now_utc())
+    query = sa.select(table.c.id, table.c.tries, table.c.lease).where(sa.or_(table.c.status == "received", lost))
+    if benchmarks is not None:
+        query = query.where(table.c.benchmark_id.in_(benchmarks))
+    if only is not None:
+        query = query.where(table.c.id == only)
+    query = query.order_by(table.c.id).limit(1).with_for_update(skip_locked=True)
     with store.write() as connection:
-        query = sa.select(table.c.id, table.c.status, table.c.tries)
-        query = query.where(sa.or_(table.c.status == "received", lost)).order_by(table.c.id).limit(1)
-        if only is not None:
-            query = query.where(table.c.id == only)
-        found = connection.execute(query.with_for_update(skip_locked=True)).first()
-        if found is None:
-            return None
-        if found.tries >= MOST_TRIES:
-            why = f"its check was interrupted {found.tries} times; the maintainers can see it"
-            move_state(connection, found.id, "failed", actor=actor, values={"detail": why})
-            return None
-        values = {"lease_at": utc_in(LEASE_S), "tries": found.tries + 1, "progress": None}
-        again = {"again": found.status == "checking"}
-        move_state(connection, found.id, "checking", actor=actor, values=values, detail=again)
-        return read_record(connection, table.c.id == found.id)
+        while (found := connection.execute(query).first()) is not None:
+            same = (table.c.lease.is_not_distinct_from(found.lease),)
+            if found.tries >= MOST_TRIES:
+                why = f"its check was interrupted {found.tries} times; the maintainers can see it"
+                transition(connection, found.id, _WAITING, "failed", actor=actor, why=why, only_if=same)
+                continue
+            why = "its worker stopped" if found.tries else ""
+            lease = {"lease": secrets.token_hex(12), "lease_at": utc_in(LEASE_S)}
+            values = lease | {"tries": found.tries + 1, "progress": None}
+            transition(connection, found.id, _WAITING, "checking", actor=actor, why=why, values=values, only_if=same)
+            return read_record(connection, table.c.id == found.id)
+    return None
 
 
-def renew_lease(store: Store, submission: SubmissionRecord, progress: QueueProgress) -> None:
-    """Record that a worker is still active, and its progress."""
-    table = tables.submissions
-    where = sa.and_(table.c.id == submission.id, table.c.status == "checking")
+def renew_lease(store: Store, submission: SubmissionRecord, progress: QueueProgress) -> bool:
+    """Record that a worker is still active, and its progress; False if another has taken the submission over."""
     values = {"lease_at": utc_in(LEASE_S), "progress": msgspec.to_builtins(progress)}
     with store.write() as connection:
-        connection.execute(table.update().where(where).values(values))
+        where = (tables.submissions.c.status == "checking", *_under_lease(submission))
+        return connection.execute(tables.submissions.update().where(*where).values(values)).rowcount > 0
+
+
+def _under_lease(submission: SubmissionRecord) -> tuple[sa.ColumnElement[bool], ...]:
+    """Whether the check of this lease still has the submission."""
+    table = tables.submissions
+    return (table.c.id == submission.id, table.c.lease == submission.lease)
 
 
 def refuse(store: Store, submission: SubmissionRecord, problems: Sequence[SubmissionProblem]) -> bool:
@@ -142,7 +171,7 @@ def refuse(store: Store, submission: SubmissionRecord, problems: Sequence[Submis
 def fail(store: Store, submission: SubmissionRecord, why: str) -> bool:
     """Mark a submission as failed for technical reasons; it costs no quota."""
     with store.write() as connection:
-        return _settle(connection, submission, "failed", {"detail": why})
+        return _settle(connection, submission, "failed", {}, why=why)
 
 
 def keep_scores(
@@ -164,14 +193,13 @@ def keep_scores(
         return is_ours
 
 
-def _settle(connection: Connection, submission: SubmissionRecord, to: Status, values: dict[str, Any]) -> bool:
-    """Leave the checking state; False if another worker did so while this one was presumed dead."""
-    table = tables.submissions
-    query = sa.select(table.c.status).where(table.c.id == submission.id).with_for_update()
-    if connection.execute(query).scalar() != "checking":
-        return False
-    move_state(connection, submission.id, to, actor="worker", values=values | {"lease_at": None, "progress": None})
-    return True
+def _settle(
+    connection: Connection, submission: SubmissionRecord, to: Status, values: dict[str, Any], *, why: str = ""
+) -> bool:
+    """Leave the checking state; False if another worker has taken over while this one was presumed dead."""
+    done = values | {"lease": None, "lease_at": None, "progress": None}
+    same = _under_lease(submission)
+    return transition(connection, submission.id, ("checking",), to, actor="worker", why=why, values=done, only_if=same)
 
 
 def enforce_deadlines(store: Store) -> int:
@@ -187,10 +215,9 @@ def enforce_deadlines(store: Store) -> int:
     ended = 0
     with store.write() as connection:
         for status, (end, why) in ends.items():
-            late = sa.and_(table.c.status == status, table.c.deadline_at < now_utc())
-            for (number,) in connection.execute(sa.select(table.c.id).where(late)).all():
-                move_state(connection, number, end, actor="deadline", values={"detail": why})
-                ended += 1
+            late = (table.c.status == status, table.c.deadline_at < now_utc())
+            for number in connection.execute(sa.select(table.c.id).where(*late)).scalars().all():
+                ended += transition(connection, number, (status,), end, actor="deadline", why=why, only_if=late)
     return ended
 
 

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from medthink.audit.rivals import Guesses
 from medthink.board.benchmarks import BoardBenchmark
+from medthink.board.history import states_at
 from medthink.board.judged_profile import JudgedProfiles
 from medthink.board.rerun import Rerun
 from medthink.board.results import (
@@ -22,16 +23,14 @@ from medthink.board.results import (
     RowGain,
     ScoreCache,
     ScoredSubmission,
+    convert_or_none,
     find_gains,
     make_result,
-    read_measures,
     read_rivals,
 )
 from medthink.board.submissions import (
     EVER_SCORED,
-    LEVELS,
     Preview,
-    Provenance,
     SubmissionRecord,
     list_submissions,
     read_scores,
@@ -47,30 +46,6 @@ from medthink.stats.intervals import wilson
 from medthink.stats.power import minimum_detectable_difference
 from medthink.store import tables
 from medthink.store.engine import Store, insert_if_missing
-
-
-def provenance_at(store: Store, until: str) -> dict[int, Provenance]:
-    """The level of submissions at a time, if it was changed later; all others had their current level."""
-    table = tables.events
-    query = sa.select(table.c.submission_id, table.c.detail).where(table.c.what == "provenance", table.c.at > until)
-    levels: dict[int, Provenance] = {}
-    with store.read() as connection:
-        for number, detail in connection.execute(query.order_by(table.c.id)):
-            before = next((level for level in LEVELS if level == detail.get("was")), None)
-            # The first change after that time says what it replaced.
-            if before is not None:
-                levels.setdefault(number, before)
-    return levels
-
-
-def last_change(store: Store, benchmark: BoardBenchmark) -> str:
-    """The time of the last change to a benchmark's submissions, or when the benchmark was added."""
-    events, submissions = tables.events, tables.submissions
-    query = sa.select(sa.func.max(events.c.at)).join(submissions, submissions.c.id == events.c.submission_id)
-    with store.read() as connection:
-        found = connection.execute(query.where(submissions.c.benchmark_id == benchmark.id)).scalar()
-    return max(str(found or ""), benchmark.added_at)
-
 
 RANKING_VERSION = 5
 RankingKind = Literal["unaided", "cued", "partial"]
@@ -189,12 +164,10 @@ def make_leaderboard(
     """
     time = as_of or now_utc()
     until = f"{time}T23:59:59Z" if len(time) == len("2026-01-31") else time
-    rivals = read_rivals(store, benchmark.id)
+    rivals = read_rivals(store, benchmark.id, until)
     known = _read_rows(store, benchmark, until, shelf or ScoreCache(store), rivals)
-    gone = [row for row in known if (row.submission.withdrawn_at or "9") <= until]
-    numbers = {row.submission.id for row in gone}
-    standing = [row for row in known if row.submission.id not in numbers]
-    kinds = {kind: [row for row in standing if row.kind == kind] for kind in RANKINGS}
+    gone = [row for row in known if row.is_withdrawn]
+    kinds = {kind: [row for row in known if row.kind == kind and not row.is_withdrawn] for kind in RANKINGS}
     ranked = {kind: _rank(store, benchmark, rows, most) for kind, rows in kinds.items()}
     return Leaderboard(
         benchmark=benchmark,
@@ -241,30 +214,28 @@ def family_of(submission: SubmissionRecord) -> str:
 def _read_rows(
     store: Store, benchmark: BoardBenchmark, until: str, shelf: ScoreCache, rivals: list[Guesses]
 ) -> list[BoardRow]:
-    known = list_submissions(store, benchmark_id=benchmark.id, statuses=EVER_SCORED)
-    ever = [one for one in known if one.received_at <= until]
-    out = [one for one in known if one.published_at is not None and one.published_at <= until]
+    states = states_at(store, benchmark.id, until)
+    ever = [
+        states[one.id].of(one)
+        for one in list_submissions(store, benchmark_id=benchmark.id, statuses=EVER_SCORED)
+        if one.id in states and states[one.id].was_scored
+    ]
+    out = [one for one in ever if one.published_at is not None]
     read = shelf.read((one.id for one in out), until)
     scored = [ScoredSubmission(one, read[one.id]) for one in out if one.id in read and read[one.id].cases]
     gains = find_gains(store, benchmark, scored, rivals)
-    judged, reruns = read_measures(store, "judged", JudgedProfiles), read_measures(store, "rerun", Rerun)
-    levels = provenance_at(store, until)
     teams, families = Counter(one.team for one in ever), Counter(family_of(one) for one in ever)
     return [
         msgspec.structs.replace(
-            make_board_row(_as_it_was(one, levels.get(one.id)), result),
+            make_board_row(one, result),
             gain=gains.get(one.id),
-            judged=judged.get(one.id),
-            rerun=reruns.get(one.id),
+            judged=convert_or_none(states[one.id].measures.get("judged"), JudgedProfiles),
+            rerun=convert_or_none(states[one.id].measures.get("rerun"), Rerun),
             by_team=max(1, teams[one.team]),
             by_family=max(1, families[family_of(one)]),
         )
         for one, result in scored
     ]
-
-
-def _as_it_was(submission: SubmissionRecord, level: Provenance | None) -> SubmissionRecord:
-    return submission if level is None else msgspec.structs.replace(submission, provenance=level)
 
 
 def _rank(store: Store, benchmark: BoardBenchmark, rows: Sequence[BoardRow], most: int | None) -> _RankedRows:

@@ -13,9 +13,9 @@ import msgspec
 import numpy as np
 
 from medthink.board.checking import LoadedBenchmark, read_traces
+from medthink.board.history import history
 from medthink.board.moderation import change_provenance
-from medthink.board.results import store_measure
-from medthink.board.submissions import SubmissionRecord, find_submission, history, open_file, read_scores
+from medthink.board.submissions import Provenance, SubmissionRecord, find_submission, open_file, read_scores
 from medthink.core.clock import now_utc
 from medthink.core.errors import UsageError
 from medthink.runs.manifest import Manifest
@@ -96,7 +96,7 @@ def plan_rerun(store: Store, token: str, *, cases: int = LEAST_CASES, bound: flo
 
 
 def record_rerun(store: Store, token: str, run: Path, held: LoadedBenchmark, *, actor: str) -> Rerun:
-    """Compare a run of the planned cases with the submission, and raise the row's level if it is confirmed."""
+    """Compare a run of the planned cases with the submission: a row that it confirms is `rerun`, any other `traced`."""
     found = _rerunnable(store, token)
     plans, settled = _past(store, found)
     if len(plans) == settled:
@@ -107,10 +107,10 @@ def record_rerun(store: Store, token: str, run: Path, held: LoadedBenchmark, *, 
     _refuse_other(found, traced_manifest(store, found), material.manifest, plan)
     outcome = _compare(store, found, plan, material.predictions)
     with store.write() as connection:
-        store_measure(connection, found.id, "rerun", outcome)
         record_event(connection, found.id, actor, _SETTLED, msgspec.to_builtins(outcome))
-        if outcome.is_within:
-            change_provenance(connection, found, "rerun", actor=actor, why=describe_rerun(outcome))
+        level: Provenance = "rerun" if outcome.is_within else "traced"
+        if level != found.provenance:
+            change_provenance(connection, found, level, actor=actor, why=describe_rerun(outcome))
     return outcome
 
 
@@ -184,6 +184,12 @@ def _refuse_other(found: SubmissionRecord, submitted: Manifest, again: Manifest,
 
 def _compare(store: Store, found: SubmissionRecord, plan: RerunPlan, predictions: list[Prediction]) -> Rerun:
     first = {one.case: one for one in predictions if one.sample == 0}
+    missing = len(set(plan.cases) - set(first))
+    if missing:
+        raise UsageError(
+            f"the run has no answer to {missing} of the {len(plan.cases)} cases drawn",
+            remedy="run the same command again until no case is left",
+        )
     failed = sum(one.state == "failed" for one in first.values())
     if failed:
         raise UsageError(

@@ -4,7 +4,7 @@ import threading
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import sqlalchemy as sa
@@ -112,7 +112,7 @@ def ensure_rivals(store: Store, benchmark: BoardBenchmark, held: LoadedBenchmark
     if known:
         return known
     rows: list[dict[str, Any]] = [
-        {"benchmark_id": benchmark.id} | msgspec.to_builtins(one._asdict(), str_keys=True)
+        {"benchmark_id": benchmark.id, "made_at": now_utc()} | msgspec.to_builtins(one._asdict(), str_keys=True)
         for one in rival_guesses(Benchmark.open(held.split.path), benchmark.split)
     ]
     with store.write() as connection:
@@ -122,10 +122,12 @@ def ensure_rivals(store: Store, benchmark: BoardBenchmark, held: LoadedBenchmark
     return read_rivals(store, benchmark.id)
 
 
-def read_rivals(store: Store, benchmark_id: int) -> list[Guesses]:
-    """The stored rivals of a benchmark, by name."""
+def read_rivals(store: Store, benchmark_id: int, until: str | None = None) -> list[Guesses]:
+    """The rivals of a benchmark that are stored, or were at a time, by name."""
     table = tables.rivals
     query = sa.select(table.c.name, table.c.source, table.c.letters).where(table.c.benchmark_id == benchmark_id)
+    if until is not None:
+        query = query.where(table.c.made_at <= until)
     with store.read() as connection:
         rows = connection.execute(query.order_by(table.c.name)).all()
     return [
@@ -133,36 +135,8 @@ def read_rivals(store: Store, benchmark_id: int) -> list[Guesses]:
     ]
 
 
-MeasureKind = Literal["gain", "judged", "rerun"]
-_Measure = TypeVar("_Measure", bound=msgspec.Struct)
-
-
-def store_measure(connection: Connection, submission_id: int, kind: MeasureKind, measure: msgspec.Struct) -> None:
-    """Store a measure of a submission."""
-    table = tables.measures
-    same = (table.c.submission_id == submission_id, table.c.kind == kind)
-    connection.execute(table.delete().where(*same))
-    row = {"submission_id": submission_id, "kind": kind, "made_at": now_utc(), "body": msgspec.to_builtins(measure)}
-    connection.execute(table.insert().values(row))
-
-
-def read_measures(store: Store, kind: MeasureKind, shape: type[_Measure]) -> dict[int, _Measure]:
-    """The measures of one kind, by submission; one written by another release in another format is ignored."""
-    table = tables.measures
-    with store.read() as connection:
-        rows = connection.execute(sa.select(table.c.submission_id, table.c.body).where(table.c.kind == kind)).all()
-    found = ((number, _convert(body, shape)) for number, body in rows)
-    return {number: measure for number, measure in found if measure is not None}
-
-
-def _convert(body: Any, shape: type[_Measure]) -> _Measure | None:
-    try:
-        return msgspec.convert(body, shape)
-    except msgspec.ValidationError:
-        return None
-
-
 _VERSION = 3
+_GAIN = "gain"
 
 
 class ScoredSubmission(NamedTuple):
@@ -198,7 +172,7 @@ def find_gains(
 
     Rows of the same model among `rows` and `beside` are rivals if they saw no images.
     """
-    known = read_measures(store, "gain", RowGain)
+    known = _known_gains(store)
     kin: dict[tuple[str, ...], list[ScoredSubmission]] = {}
     for row in (*rows, *beside):
         kin.setdefault(_kin(row), []).append(row)
@@ -215,9 +189,36 @@ def find_gains(
         if number not in known or known[number].digest != digest:
             known[number] = _measure(benchmark, row.result, against, digest)
             with store.write() as connection:
-                store_measure(connection, number, "gain", known[number])
+                _store_gain(connection, number, known[number])
         found[number] = known[number]
     return found
+
+
+def _known_gains(store: Store) -> dict[int, RowGain]:
+    """The gains that are stored; one written by another release in another format is ignored."""
+    table = tables.measures
+    with store.read() as connection:
+        rows = connection.execute(sa.select(table.c.submission_id, table.c.body).where(table.c.kind == _GAIN)).all()
+    found = ((number, convert_or_none(body, RowGain)) for number, body in rows)
+    return {number: gain for number, gain in found if gain is not None}
+
+
+def _store_gain(connection: Connection, number: int, gain: RowGain) -> None:
+    table = tables.measures
+    connection.execute(table.delete().where(table.c.submission_id == number, table.c.kind == _GAIN))
+    row = {"submission_id": number, "kind": _GAIN, "made_at": now_utc(), "body": msgspec.to_builtins(gain)}
+    connection.execute(table.insert().values(row))
+
+
+_Measure = TypeVar("_Measure", bound=msgspec.Struct)
+
+
+def convert_or_none(body: object, shape: type[_Measure]) -> _Measure | None:
+    """A stored measure; None if there is none, or if another release wrote it in another format."""
+    try:
+        return msgspec.convert(body, shape)
+    except msgspec.ValidationError:
+        return None
 
 
 def _kin(row: ScoredSubmission) -> tuple[str, ...]:

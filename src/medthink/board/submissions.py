@@ -110,7 +110,10 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SubmissionRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A stored submission."""
+    """A stored submission: `detail` has the doubts of its check, `reason` why it is in its state.
+
+    `lease` is that of the check under way.
+    """
 
     id: int
     token: str
@@ -134,6 +137,8 @@ class SubmissionRecord(msgspec.Struct, frozen=True, kw_only=True):
     preview: Preview | None = None
     annotation: str = ""
     flag: str = ""
+    reason: str = ""
+    lease: str | None = None
 
 
 def find_submission(store: Store, token: str) -> SubmissionRecord | None:
@@ -200,15 +205,6 @@ def queue_position(store: Store, submission: SubmissionRecord) -> int | None:
         return connection.execute(sa.select(sa.func.count()).where(before)).scalar_one()
 
 
-def history(store: Store, submission_id: int | None = None) -> list[dict[str, Any]]:
-    """Every change, oldest first; of one submission, or of all."""
-    query = sa.select(tables.events).order_by(tables.events.c.id)
-    if submission_id is not None:
-        query = query.where(tables.events.c.submission_id == submission_id)
-    with store.read() as connection:
-        return [dict(row) for row in connection.execute(query).mappings()]
-
-
 _SELECT = (
     sa.select(tables.submissions, tables.teams.c.name.label("team"))
     .join(tables.teams, tables.teams.c.id == tables.submissions.c.team_id)
@@ -217,38 +213,67 @@ _SELECT = (
 
 
 def change_state(
-    store: Store, token: str, states: Sequence[Status], to: Status, actor: str, values: dict[str, Any]
+    store: Store,
+    token: str,
+    states: Sequence[Status],
+    to: Status,
+    *,
+    actor: str,
+    why: str = "",
+    values: Mapping[str, Any] | None = None,
 ) -> SubmissionRecord:
     """Move a submission from one of these states to another, or raise UsageError."""
     with store.write() as connection:
-        found = lock_submission(connection, token)
-        refuse_other_states(found, states, to)
-        move_state(connection, found.id, to, actor=actor, values=values)
-        return lock_submission(connection, token)
-
-
-def refuse_other_states(found: SubmissionRecord, states: Sequence[Status], to: str) -> None:
-    """UsageError for a submission that cannot be moved to this state."""
-    if found.status not in states:
-        raise UsageError(
-            f"the submission {found.token} is {found.status}; only one that is {' or '.join(states)} can be {to}",
-            remedy="check its state first",
+        return change_locked(
+            connection, lock_submission(connection, token), states, to, actor=actor, why=why, values=values
         )
 
 
-def move_state(
+def change_locked(
     connection: Connection,
-    number: int,
-    status: Status,
+    found: SubmissionRecord,
+    states: Sequence[Status],
+    to: Status,
     *,
     actor: str,
-    values: dict[str, Any] | None = None,
-    detail: dict[str, Any] | None = None,
-) -> None:
-    """Move a submission to another state within a transaction, and note who did."""
-    changes = {"status": status, "status_at": now_utc(), "deadline_at": deadline_of(status)} | (values or {})
-    connection.execute(tables.submissions.update().where(tables.submissions.c.id == number).values(changes))
-    record_event(connection, number, actor, status, detail or {})
+    why: str = "",
+    values: Mapping[str, Any] | None = None,
+) -> SubmissionRecord:
+    """Move a locked submission from one of these states to another, or raise UsageError."""
+    if not transition(connection, found.id, states, to, actor=actor, why=why, values=values):
+        raise UsageError(
+            f"the submission {found.token} is {found.status}; only one that is {' or '.join(states)} can become {to}",
+            remedy="check its state first",
+        )
+    return lock_submission(connection, found.token)
+
+
+def transition(
+    connection: Connection,
+    number: int,
+    states: Sequence[Status],
+    to: Status,
+    *,
+    actor: str,
+    why: str = "",
+    values: Mapping[str, Any] | None = None,
+    only_if: Sequence[sa.ColumnElement[bool]] = (),
+) -> bool:
+    """Move a submission from one of these states to another, and record who did and why; the only way to do so.
+
+    The condition is part of the change, so of two who change a submission at once the second finds it changed; False if
+    it is in none of these states, or not as `only_if` says.
+    """
+    table = tables.submissions
+    changes = {"status": to, "status_at": now_utc(), "deadline_at": deadline_of(to), "reason": why} | dict(values or {})
+    still = (table.c.id == number, table.c.status.in_(states), *only_if)
+    if not connection.execute(table.update().where(*still).values(changes)).rowcount:
+        return False
+    detail: dict[str, Any] = {"why": why} if why else {}
+    if "provenance" in changes:
+        detail["level"] = changes["provenance"]
+    record_event(connection, number, actor, to, detail)
+    return True
 
 
 def lock_submission(connection: Connection, token: str) -> SubmissionRecord:

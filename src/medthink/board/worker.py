@@ -7,7 +7,9 @@ ever.
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+
+from sqlalchemy.exc import DBAPIError
 
 from medthink.board.benchmarks import BoardBenchmark, list_benchmarks
 from medthink.board.checking import LoadedBenchmark, check_file
@@ -46,27 +48,24 @@ def run_worker(
 def process_next(
     store: Store, held: Mapping[int, LoadedBenchmark], *, overdue: Callable[[], None] = lambda: None
 ) -> SubmissionRecord | None:
-    """Check and score the next waiting submission; returns it, or None.
+    """Check and score the next waiting submission of a benchmark that is held; returns it, or None.
 
     `held` are the benchmarks whose files are available, by their number on the board.
     """
-    found = claim(store)
+    found = claim(store, held)
     if found is not None:
-        process_submission(store, found, held.get(found.benchmark_id), overdue=overdue)
+        process_submission(store, found, held[found.benchmark_id], overdue=overdue)
     return found
 
 
 def process_submission(
     store: Store,
     found: SubmissionRecord,
-    held: LoadedBenchmark | None,
+    held: LoadedBenchmark,
     *,
     overdue: Callable[[], None] = lambda: None,
 ) -> None:
     """Check and score a claimed submission; technical errors end as `failed`."""
-    if held is None:
-        fail(store, found, "the files of its benchmark are not available here")
-        return
     try:
         with _lease(store, found, overdue) as tell:
             _settle(store, found, held, tell)
@@ -123,7 +122,10 @@ def _lease(
             if time.monotonic() > ends:
                 overdue()
                 return
-            renew_lease(store, found, latest)
+            # A database that does not answer now may answer before the lease ends.
+            with suppress(DBAPIError):
+                if not renew_lease(store, found, latest):
+                    return
 
     def tell(progress: QueueProgress) -> None:
         nonlocal latest

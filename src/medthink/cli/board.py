@@ -174,7 +174,7 @@ def _show(made: "Leaderboard") -> None:
         if rows or not name:
             console().print(print_table(title + name, columns, [_cells(row) for row in rows]))
     for row in made.withdrawn:
-        print_line(f"Withdrawn: {row.submission.model} by {row.submission.team} ({row.submission.detail})")
+        print_line(f"Withdrawn: {row.submission.model} by {row.submission.team} ({row.submission.reason})")
     if any(row.rank != row.worst for row in made.rows):
         print_line("No model in a tie group can be distinguished from the first one of the group; ranks are ranges.")
     if made.resolution:
@@ -354,6 +354,6 @@ def board_withdraw(token: str, reason: str, store: str, as_json: bool) -> None:
 
         gone = withdraw(opened, token, actor="maintainer", why=reason)
     if as_json:
-        print_json({"token": gone.token, "status": gone.status, "reason": gone.detail})
+        print_json({"token": gone.token, "status": gone.status, "reason": gone.reason})
         return
-    print_line(f"{gone.model} by {gone.team} is withdrawn: {gone.detail}")
+    print_line(f"{gone.model} by {gone.team} is withdrawn: {gone.reason}")

@@ -18,7 +18,7 @@ from medthink.board.benchmarks import add_benchmark
 from medthink.board.checking import LoadedBenchmark
 from medthink.board.moderation import annotate, publish, withdraw
 from medthink.board.packing import pack_run
-from medthink.board.queue import Upload, claim, receive
+from medthink.board.queue import Upload, claim, fail, receive
 from medthink.board.submissions import ModelDescription, list_submissions
 from medthink.board.worker import process_submission
 from medthink.core.digest import seed_from
@@ -158,7 +158,7 @@ class _Team:
         self._receive(run, change)
         found = claim(self._store)
         assert found is not None
-        process_submission(self._store, found, None)
+        fail(self._store, found, "the files of its benchmark were not available")
 
     def _receive(self, run: str, change: Callable[[_Rows], None], **about: str) -> str:
         with tempfile.TemporaryDirectory() as folder:

@@ -134,6 +134,7 @@ files = Table(
     Column("data", LargeBinary, nullable=False),
 )
 
+# `detail` has the doubts of the check, `reason` why a submission is in its state; `lease` names the check under way.
 submissions = Table(
     "submissions",
     metadata,
@@ -146,6 +147,7 @@ submissions = Table(
     Column("status_at", String(20), nullable=False),
     Column("deadline_at", String(20)),
     Column("detail", String, nullable=False, default=""),
+    Column("reason", String, nullable=False, default="", server_default=""),
     Column("provenance", String(20), nullable=False),
     Column("model", String(200), nullable=False),
     Column("about", JSON, nullable=False),
@@ -155,6 +157,7 @@ submissions = Table(
     Column("withdrawn_at", String(20)),
     Column("allows_download", Boolean, nullable=False, default=False),
     Column("sent_by", String(100), nullable=False, default=""),
+    Column("lease", String(32)),
     Column("lease_at", String(20)),
     Column("tries", Integer, nullable=False, default=0),
     Column("progress", JSON),
@@ -309,9 +312,10 @@ rivals = Table(
     Column("name", String(200), primary_key=True),
     Column("source", String(40), nullable=False),
     Column("letters", JSON, nullable=False),
+    Column("made_at", String(20), nullable=False, default="", server_default=""),
 )
 
-# Further measures of a submission, one row per kind: a judged profile, a re-run, the gain over rivals.
+# Measures of a submission that can be computed again, one row per kind: the gain over rivals.
 measures = Table(
     "measures",
     metadata,

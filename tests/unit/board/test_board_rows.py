@@ -14,11 +14,12 @@ from medthink.board.exports import export_board
 from medthink.board.moderation import raise_provenance
 from medthink.board.packing import pack_run
 from medthink.board.publish import DirectSubmission, add_to_board
-from medthink.board.ranking import make_leaderboard, provenance_at
+from medthink.board.ranking import make_leaderboard
 from medthink.board.results import ScoreCache, read_rivals
 from medthink.cli.judge import judge
 from medthink.judge.exam.results import NO_EXAM
 from medthink.runs.session import run as run_model
+from medthink.store import tables
 from medthink.workflow.condition import Condition
 
 
@@ -88,7 +89,11 @@ def test_a_day_in_the_past_has_the_levels_of_that_day(store, held, bench, tmp_pa
     token = add_to_board(store, held, addition, actor="ann").token
     raise_provenance(store, token, "rerun", actor="ann", why="a test")
     assert board(store).rows[0].submission.provenance == "rerun"
-    assert set(provenance_at(store, "2001-01-01T00:00:00Z").values()) == {"traced"}
+    with store.write() as connection:
+        earlier = tables.events.update().where(tables.events.c.what != "provenance")
+        connection.execute(earlier.values(at="2020-01-02T00:00:00Z"))
+    then = board(store, "2020-01-03").rows[0].submission
+    assert (then.provenance, then.published_at) == ("traced", "2020-01-02T00:00:00Z")
 
 
 def test_what_judges_said_comes_with_the_run(store, held, bench, tmp_path):

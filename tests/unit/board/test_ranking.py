@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import sqlalchemy as sa
 
 from calling import call_command
 from medthink.board.benchmarks import add_benchmark, find_benchmark
@@ -63,15 +64,16 @@ def test_a_withdrawn_row_leaves_the_ranking_and_a_trace(store, add):
     withdraw(store, token, actor="ann", why="contaminated")
     made = board(store)
     assert [row.submission.model for row in made.rows] == ["good"]
-    assert [row.submission.detail for row in made.withdrawn] == ["contaminated"]
+    assert [row.submission.reason for row in made.withdrawn] == ["contaminated"]
 
 
 def test_the_board_can_be_seen_as_of_a_day(store, add):
     add("old", 5)
     add("new", 6)
     with store.write() as connection:
-        change = tables.submissions.update().where(tables.submissions.c.model == "old")
-        connection.execute(change.values(published_at="2020-01-02T00:00:00Z"))
+        old = sa.select(tables.submissions.c.id).where(tables.submissions.c.model == "old").scalar_subquery()
+        change = tables.events.update().where(tables.events.c.submission_id == old)
+        connection.execute(change.values(at="2020-01-02T00:00:00Z"))
     assert [row.submission.model for row in board(store, "2020-01-02").rows] == ["old"]
     assert board(store, "2020-01-01").rows == ()
     assert len(board(store).rows) == 2
@@ -157,4 +159,4 @@ def test_the_commands_pack_check_add_list_withdraw_back_up_and_restore(bench, tm
     call(board_group, "backup", "-o", tmp_path / "b.zip", *place)
     call(board_group, "restore", tmp_path / "b.zip", "--store", tmp_path / "c.sqlite")
     listed = json.loads(call(board_group, "list", "--store", tmp_path / "c.sqlite", "--json"))
-    assert [row["submission"]["detail"] for row in listed["withdrawn"]] == ["a mistake"]
+    assert [row["submission"]["reason"] for row in listed["withdrawn"]] == ["a mistake"]

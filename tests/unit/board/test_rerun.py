@@ -11,11 +11,12 @@ from calling import call_command
 from ledger_rows import replace_predictions
 from medthink.board.benchmarks import find_benchmark
 from medthink.board.checking import LoadedBenchmark
+from medthink.board.history import history
 from medthink.board.packing import pack_run
 from medthink.board.publish import DirectSubmission, add_to_board
 from medthink.board.ranking import make_leaderboard
 from medthink.board.rerun import LEAST_CASES, RerunPlan, describe_rerun, plan_rerun, record_rerun
-from medthink.board.submissions import find_submission, history
+from medthink.board.submissions import find_submission
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import read_json, write_json
 from medthink.runs.selection import Selection
@@ -83,6 +84,29 @@ def test_a_row_that_answers_otherwise_is_not_raised_and_says_so(wide, board, tmp
     assert outcome.most > 12 / LEAST_CASES
     assert find_submission(store, token).provenance == "traced"
     assert make_leaderboard(store, find_benchmark(store, None)).rows[0].rerun == outcome
+
+
+def test_a_later_run_that_refutes_takes_the_mark_away(wide, board, tmp_path):
+    store, held, token = board
+    run = run_again(wide, tmp_path / "one", plan_rerun(store, token, actor="ann"))
+    assert record_rerun(store, token, run, held, actor="ann").is_within
+    run = run_again(wide, tmp_path / "two", plan_rerun(store, token, actor="ann"))
+    change_letters(run, LEAST_CASES)
+    outcome = record_rerun(store, token, run, held, actor="ann")
+    assert (outcome.same, outcome.is_within) == (0, False)
+    assert find_submission(store, token).provenance == "traced"
+    last = history(store, find_submission(store, token).id)[-1]
+    assert (last["what"], last["detail"]["level"]) == ("provenance", "traced") and "0 of 60" in last["detail"]["why"]
+
+
+def test_a_run_of_some_of_the_drawn_cases_is_refused(wide, board, tmp_path):
+    store, held, token = board
+    run = run_again(wide, tmp_path / "again", plan_rerun(store, token, actor="ann"))
+    rows = (run / "predictions.jsonl").read_bytes().splitlines(keepends=True)
+    replace_predictions(run, b"".join(rows[:36]))
+    with pytest.raises(UsageError, match="no answer to 24 of the 60 cases drawn"):
+        record_rerun(store, token, run, held, actor="ann")
+    assert find_submission(store, token).provenance == "traced"
 
 
 def test_sample_and_bound_are_in_the_history_before_and_stay_until_settled(board):

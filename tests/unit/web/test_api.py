@@ -76,7 +76,7 @@ def test_a_program_hands_in_follows_and_publishes(board, client):
     assert table[0]["model"] == "made-7b"
     assert client.get("/api/v1/leaderboard?as_of=2001-01-01").json()["rows"] == []
     assert client.post(f"{at}/withdraw", json={"words": ""}, headers=bearer).status_code == 422
-    assert client.post(f"{at}/withdraw", json={"words": "an error"}, headers=bearer).json()["detail"] == "an error"
+    assert client.post(f"{at}/withdraw", json={"words": "an error"}, headers=bearer).json()["reason"] == "an error"
 
 
 def test_problems_come_as_the_command_says_them(board, client):

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from medthink.board.checking import LoadedBenchmark
+from medthink.board.queue import claim, fail
 from medthink.board.submissions import find_submission, list_submissions
 from medthink.board.worker import process_next
 from medthink.cli.command import run_command
@@ -107,12 +108,15 @@ def test_problems_are_those_of_the_command_to_the_byte_and_cost_nothing(board, b
     assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("line ")] == told.text.splitlines()
 
 
-def test_a_full_quota_is_told_before_the_file_is_read(board):
+def test_a_full_quota_refuses_another_file_and_knows_one_sent_twice(board):
     with board.client(board.ann) as client:
-        for letter in "ABC":
-            hand_in(client, lines(letter))
+        *_, last = [hand_in(client, lines(letter)).headers["location"] for letter in "ABC"]
         answer = hand_in(client, lines("D"))
         assert answer.status_code == 422 and "of 3 allowed" in answer.text
+        # The answer to the last one was lost, and it is sent again.
+        assert hand_in(client, lines("C")).headers["location"] == last
+        sent = client.post("/api/v1/submissions?model=made-7b", content=lines("C"), headers=FROM_HERE)
+        assert (sent.status_code, sent.json()["token"]) == (202, last.rsplit("/", 1)[1])
 
 
 def test_what_is_missing_is_said_and_what_was_typed_stays(board):
@@ -224,7 +228,7 @@ def test_where_maintainers_approve_nothing_is_public_without_them(make_board):
 def test_what_failed_through_our_fault_is_checked_again(board):
     with board.client(board.ann) as client:
         at = hand_in(client).headers["location"]
-        process_next(board.store, {})
+        fail(board.store, claim(board.store), "the disk was full")
         assert "an error on our side" in client.get(at).text
         assert send(client, f"{at}/again").status_code == 303
         board.work()

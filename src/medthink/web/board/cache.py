@@ -47,9 +47,14 @@ class BoardCache:
         return find_benchmark(self.store, self._name)
 
     def version(self) -> BoardVersion:
-        """A value that changes whenever a page may have changed: the history, rankings and rivals."""
+        """A value that changes whenever a page may have changed: the history, rankings and rivals.
+
+        Counts, because rows are never deleted: the greatest number would miss a change that was begun earlier and
+        committed later.
+        """
         counts = (
-            sa.select(sa.func.coalesce(sa.func.max(tables.events.c.id), 0))
+            sa.select(sa.func.count())
+            .select_from(tables.events)
             .where(tables.events.c.what.not_in(_UNSEEN))
             .scalar_subquery(),
             sa.select(sa.func.count()).select_from(tables.rankings).scalar_subquery(),

@@ -297,7 +297,7 @@ def _figures(made: Leaderboard, rows: Sequence[BoardRow]) -> list[BoardFigure]:
 def _withdrawn(row: BoardRow) -> WithdrawnLine:
     one = row.submission
     return WithdrawnLine(
-        number=one.id, model=one.model, team=one.team, day=(one.withdrawn_at or "")[:10], why=one.detail
+        number=one.id, model=one.model, team=one.team, day=(one.withdrawn_at or "")[:10], why=one.reason
     )
 
 

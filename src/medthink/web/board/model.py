@@ -194,8 +194,8 @@ def _notes(row: BoardRow) -> Iterator[tuple[str, str]]:
     """Public notes, each with its tone."""
     one = row.submission
     if row.is_withdrawn:
-        yield "bad", f"Withdrawn {(one.withdrawn_at or '')[:10]}: {one.detail or 'no reason given'}"
-    elif one.detail:
+        yield "bad", f"Withdrawn {(one.withdrawn_at or '')[:10]}: {one.reason or 'no reason given'}"
+    if one.detail:
         yield "warn", f"{one.detail[:1].upper()}{one.detail[1:]}."
     if one.flag:
         yield "warn", f"Flagged by the maintainers: {one.flag}"
@@ -319,12 +319,14 @@ def _tell_event(what: str, detail: Mapping[str, Any]) -> str:
             level = next((level for level in LEVELS if level == detail.get("level")), None)
             return f"{PROOF_WORDS[level]}: {detail.get('why', '')}" if level else ""
         case "judged":
-            return ", ".join(detail.get("judges", ()))
+            return ", ".join(str(one.get("judge", "")) for one in detail.get("profiles", ()))
         case "rerun planned":
             allowed = f"{detail.get('bound', 0) * 100:.3g} % of all answers may differ"
             return f"{len(detail.get('cases', ()))} cases, seed {detail.get('seed')}; {allowed}"
         case "rerun":
             return describe_rerun(msgspec.convert(detail, Rerun))
+        case "withdrawn":
+            return str(detail.get("why", ""))
         case "annotated":
             return str(detail.get("annotation", ""))
         case "flagged":

@@ -6,9 +6,9 @@ import msgspec
 from litestar.exceptions import NotFoundException
 
 from medthink.board.exports import public_predictions, read_model_texts
+from medthink.board.history import history
 from medthink.board.ranking import BoardRow
 from medthink.board.results import load_published
-from medthink.board.submissions import history
 from medthink.core.errors import UsageError
 from medthink.scoring.compare import Comparison
 from medthink.web.app.access import Asked

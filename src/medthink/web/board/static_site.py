@@ -9,7 +9,8 @@ from itertools import combinations, pairwise
 from pathlib import Path
 
 from medthink.board.exports import DOWNLOADS, export_board
-from medthink.board.ranking import RANKINGS, BoardRow, Leaderboard, last_change
+from medthink.board.history import last_change
+from medthink.board.ranking import RANKINGS, BoardRow, Leaderboard
 from medthink.core.files import claim_folder, write_atomic
 from medthink.store.engine import Store
 from medthink.web.app.charts import row_name

@@ -202,7 +202,7 @@ def tell_history(events: Sequence[dict[str, Any]]) -> tuple[tuple[str, str, str]
 def find_declined(events: Sequence[dict[str, Any]]) -> str:
     """The reason why the maintainers returned a submission; "" unless that was its last change of state."""
     moves = [one for one in events if one["what"] in _AT]
-    return str(moves[-1]["detail"].get("declined", "")) if moves else ""
+    return str(moves[-1]["detail"].get("why", "")) if moves and moves[-1]["what"] == "scored" else ""
 
 
 def is_scored(one: SubmissionRecord) -> bool:
@@ -222,10 +222,9 @@ _EVENTS = {
 
 def _tell_event(one: dict[str, Any]) -> str:
     detail = one["detail"]
-    said = detail.get("declined") or detail.get("why") or detail.get("annotation") or detail.get("flag") or ""
-    word = "returned to the team" if detail.get("declined") else _EVENTS.get(one["what"], one["what"])
-    if detail.get("again"):
-        word = "check restarted"
+    said = detail.get("why") or detail.get("annotation") or detail.get("flag") or ""
+    # A submission is scored once without a reason; with one, the maintainers returned it.
+    word = "returned to the team" if one["what"] == "scored" and said else _EVENTS.get(one["what"], one["what"])
     return f"{word}: {said}" if said else word
 
 

@@ -22,7 +22,7 @@ from medthink.web.app.rest import ERRORS
 from medthink.web.serve_app import GivenApp, ServeApp
 from medthink.web.submissions.page import SHOWN_PROBLEMS, is_scored
 from medthink.web.submissions.routes import ACTIONS, UPLOAD_S, SubmissionAction, find_seen
-from medthink.web.submissions.service import own_submissions, receive_file, refuse_full_quota
+from medthink.web.submissions.service import own_submissions, receive_file
 
 _DECLARED: dict[str, Any] = {"responses": ERRORS, "security": [{"token": []}]}
 _READ: dict[str, Any] = {"guards": [needs("submitter", scope="read")], **_DECLARED, "sync_to_thread": True}
@@ -46,6 +46,7 @@ class SubmissionInfo(msgspec.Struct, frozen=True, kw_only=True):
     withdrawn_at: str | None
     provenance: str
     detail: str
+    reason: str
     annotation: str
     flag: str
     n_problems: int
@@ -115,7 +116,6 @@ def _make_upload_api(largest: int) -> HTTPRouteHandler:
     ) -> SubmissionInfo:
         """Submit a file; the same file again is the same submission. `condition=cued` for runs with expert cues."""
         account = account_of(request)
-        await to_thread.run_sync(refuse_full_quota, app, account)
         try:
             async with asyncio.timeout(UPLOAD_S):
                 data = b"".join([chunk async for chunk in request.stream()])
@@ -168,6 +168,7 @@ def _info(app: ServeApp, one: SubmissionRecord) -> SubmissionInfo:
         withdrawn_at=one.withdrawn_at,
         provenance=one.provenance,
         detail=one.detail,
+        reason=one.reason,
         annotation=one.annotation,
         flag=one.flag,
         n_problems=len(one.problems),

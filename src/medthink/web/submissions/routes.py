@@ -15,7 +15,8 @@ from litestar.params import FromPath, URLEncodedBody
 from litestar.response import Redirect, Response
 
 from medthink.accounts.roles import Role, TokenScope
-from medthink.board.moderation import annotate, approve, discard, flag, recheck, return_to_team, withdraw
+from medthink.board.moderation import annotate, approve, discard, flag, return_to_team, withdraw
+from medthink.board.queue import recheck
 from medthink.board.submissions import SubmissionRecord
 from medthink.core.errors import MedThinkError
 from medthink.scoring.submission_file import problem_lines
@@ -31,7 +32,6 @@ from medthink.web.submissions.service import (
     make_public,
     queue_page,
     receive_file,
-    refuse_full_quota,
     submission_page,
     submit_page,
 )
@@ -59,7 +59,7 @@ ACTIONS = (
     ),
     SubmissionAction(
         "again", "submitter", "submit", "Check it again",
-        lambda app, one, actor, _: recheck(app.store, one.token, actor=actor),
+        lambda app, one, actor, _: recheck(app.store, one.token, actor=actor, per_day=app.settings.uploads_per_day),
     ),
     SubmissionAction(
         "withdraw", "submitter", "submit", "Take it off the ranking",
@@ -125,8 +125,6 @@ def _make_upload_route(largest: int) -> HTTPRouteHandler:
         account = account_of(request)
         fields: dict[str, str] = {}
         try:
-            # Before the file is read: a refusal must cost nothing.
-            await to_thread.run_sync(refuse_full_quota, app, account)
             fields, data = await read_upload(request)
             received = await to_thread.run_sync(receive_file, app, account, fields, data)
         except MedThinkError as error:

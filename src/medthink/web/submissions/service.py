@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from medthink.accounts.account import Account, find_team
+from medthink.board.history import history
 from medthink.board.moderation import publish, published_this_week, request_approval
 from medthink.board.queue import Upload, UploadReceipt, enforce_deadlines, receive, received_today
 from medthink.board.ranking import family_of
@@ -12,13 +13,12 @@ from medthink.board.submissions import (
     SubmissionRecord,
     file_size,
     find_submission,
-    history,
     list_submissions,
     queue_position,
     read_about,
     read_scores,
 )
-from medthink.core.errors import Declined, UsageError
+from medthink.core.errors import UsageError
 from medthink.web.app.access import WebCaller
 from medthink.web.app.rendering import render
 from medthink.web.serve_app import ServeApp
@@ -59,16 +59,6 @@ def receive_file(app: ServeApp, account: Account, fields: Mapping[str, str], dat
         sent_by=account.name,
     )
     return receive(app.store, upload, per_day=app.settings.uploads_per_day, actor=account.name)
-
-
-def refuse_full_quota(app: ServeApp, account: Account) -> None:
-    """Refuse a team whose quota is used up before its file is read."""
-    used, _ = used_quotas(app, account.team)
-    if used >= app.settings.uploads_per_day:
-        raise Declined(
-            f"this team has submitted {used} files within a day, of {app.settings.uploads_per_day} allowed",
-            remedy="try again tomorrow; files with errors do not count",
-        )
 
 
 def used_quotas(app: ServeApp, team: str | None) -> tuple[int, int]:

@@ -1,4 +1,4 @@
-"""One key for every spelling of a team's name."""
+"""Keys of teams, leases and reasons of submissions, times of rivals."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -10,7 +10,12 @@ down_revision = "0001"
 
 
 def upgrade() -> None:
-    """Add the key of each team; where two teams had one name, the later ones get a key with their number."""
+    """Add the columns; where two teams had one name, the later ones get a key with their number."""
+    with op.batch_alter_table("submissions") as table:
+        table.add_column(sa.Column("lease", sa.String(32)))
+        table.add_column(sa.Column("reason", sa.String(), nullable=False, server_default=""))
+    with op.batch_alter_table("rivals") as table:
+        table.add_column(sa.Column("made_at", sa.String(20), nullable=False, server_default=""))
     with op.batch_alter_table("teams") as table:
         table.add_column(sa.Column("key", sa.String(400)))
     teams = sa.table("teams", sa.column("id"), sa.column("name"), sa.column("key"))

@@ -21,7 +21,7 @@ from medthink.core.digest import digest_value
 from medthink.scoring.scores import CaseScore, Scores, samples_per_case
 from medthink.stats import Measured, wilson
 from medthink.store import tables
-from medthink.store.engine import Store
+from medthink.store.engine import Store, insert_if_missing
 
 _AT_ONCE = 100
 
@@ -116,9 +116,9 @@ def ensure_rivals(store: Store, benchmark: BoardBenchmark, held: LoadedBenchmark
         for one in rival_guesses(Benchmark.open(held.split.path), benchmark.split)
     ]
     with store.write() as connection:
-        where = tables.rivals.c.benchmark_id == benchmark.id
-        if connection.execute(sa.select(tables.rivals.c.name).where(where)).first() is None:
-            connection.execute(tables.rivals.insert(), rows)
+        for row in rows:
+            # Two workers may have trained them at once: the same ones.
+            connection.execute(insert_if_missing(connection, tables.rivals, row))
     return read_rivals(store, benchmark.id)
 
 
@@ -207,7 +207,7 @@ def _store_gain(connection: Connection, number: int, gain: RowGain) -> None:
     table = tables.measures
     connection.execute(table.delete().where(table.c.submission_id == number, table.c.kind == _GAIN))
     row = {"submission_id": number, "kind": _GAIN, "made_at": now_utc(), "body": msgspec.to_builtins(gain)}
-    connection.execute(table.insert().values(row))
+    connection.execute(insert_if_missing(connection, table, row))
 
 
 _Measure = TypeVar("_Measure", bound=msgspec.Struct)

@@ -133,13 +133,17 @@ def _see_openai(width: int, height: int, model: str, level: ImageDetail | None) 
     factor, most = patches
     side = {"low": _LOW_SIDE, "original": _ORIGINAL_SIDE}.get(level or "", _HIGH_SIDE)
     most = _ORIGINAL_PATCHES if level == "original" else most
-    scale = min(1.0, side / max(width, height), math.sqrt(most * _PATCH**2 / (width * height)))
-    # Twice rounded up, the patches of a shrunk image may be a few more than are allowed.
-    if math.ceil(width / _PATCH) * math.ceil(height / _PATCH) <= most:
-        scale = min(1.0, side / max(width, height))
+    scale = min(1.0, side / max(width, height))
+    if _count_patches(width * scale, height * scale) > most:
+        scale = min(scale, math.sqrt(most * _PATCH**2 / (width * height)))
     width, height = _scaled(width, scale), _scaled(height, scale)
-    count = min(most, math.ceil(width / _PATCH) * math.ceil(height / _PATCH))
+    # Both sides rounded up, they may come to a few more than are allowed.
+    count = min(most, _count_patches(width, height))
     return SeenImage(width, height, math.ceil(count * factor))
+
+
+def _count_patches(width: float, height: float) -> int:
+    return math.ceil(width / _PATCH) * math.ceil(height / _PATCH)
 
 
 def _see_tiles(width: int, height: int, model: str, *, is_low: bool) -> SeenImage:

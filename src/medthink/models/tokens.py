@@ -17,6 +17,12 @@ def estimate_input_tokens(request: Request, provider: str, model: str) -> int:
     return _FRAME_TOKENS + estimate_text_tokens(request.system) + sum(map(_text_tokens, request.parts)) + images
 
 
+def most_input_tokens(request: Request, provider: str, model: str) -> int:
+    """The most that the input may come to: a tokeniser may make twice as many tokens of a text as is usual."""
+    texts = estimate_text_tokens(request.system) + sum(map(_text_tokens, request.parts))
+    return estimate_input_tokens(request, provider, model) + texts
+
+
 def estimate_text_tokens(text: str) -> int:
     """The approximate number of tokens of a text."""
     return math.ceil(len(text.encode("utf-8", "surrogatepass")) / _BYTES_A_TOKEN)

@@ -7,8 +7,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from medthink.cli.command import run_command
+from medthink.core.clock import utc_in
 from medthink.models.price_update import update_prices
 from medthink.models.prices import Price, load_prices, packaged_prices, parse_prices, user_prices
+from small_benchmark import write_benchmark
 
 LIST = """date = "2027-02-01"
 [models]
@@ -113,3 +115,16 @@ def test_an_announced_rise_counts_from_its_day_on():
 def test_where_prices_come_from_is_shown(capsys):
     assert run_command(["models", "prices"]) == 0
     assert f"this release: {len(packaged_prices().models)} models" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("days", "is_told"), [(20, True), (-20, True), (90, False)])
+def test_a_run_of_a_model_that_ends_soon_says_so(tmp_path, capsys, monkeypatch, days, is_told):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-0123456789ab")
+    ends = utc_in(days * 86_400.0)[:10]
+    own = user_prices()
+    own.parent.mkdir(parents=True)
+    row = f'"openai/gpt-old" = {{ input = 1.0, output = 2.0, ends = "{ends}" }}'
+    own.write_text(f'date = "2026-12-01"\n[models]\n{row}\n')
+    bench = write_benchmark(tmp_path / "bench", cases=1)
+    assert run_command(["run", str(bench), "--model", "openai/gpt-old", "--dry-run"]) == 0
+    assert (f"openai/gpt-old is switched off on {ends}, as announced" in capsys.readouterr().err) == is_told

@@ -5,15 +5,15 @@ import datetime
 import pytest
 
 from medthink.core.errors import DataError, UsageError
-from medthink.models import ImagePart, Request, TextPart, Usage
-from medthink.models.image_detail import see_image
+from medthink.models import ImagePart, ModelError, Request, TextPart, Usage
+from medthink.models.image_detail import count_shrunk, see_image, settle_detail, tell_detail
 from medthink.models.prices import (
     Price,
     find_price,
     load_prices,
     user_prices,
 )
-from medthink.models.tokens import estimate_input_tokens, estimate_text_tokens
+from medthink.models.tokens import estimate_input_tokens, estimate_text_tokens, most_input_tokens
 from medthink.runs.manifest import CallTerms
 
 PRICES = load_prices()
@@ -154,3 +154,52 @@ def test_a_users_own_list_is_read_without_being_named_and_a_file_counts_above_it
     own.write_text("models = {")
     with pytest.raises(DataError, match=r"prices\.toml"):
         load_prices()
+
+
+def test_the_most_that_an_input_may_come_to_is_twice_its_text_and_its_images_once():
+    asked = Request(system="s" * 40, parts=(TextPart("t" * 400), image(1000, 1000)))
+    for provider, model in (("anthropic", "claude-opus-4-6"), ("openai", "gpt-6-sol"), ("server", "qwen")):
+        usual = estimate_input_tokens(asked, provider, model)
+        assert most_input_tokens(asked, provider, model) == usual + 10 + 100
+
+
+# By the providers' rules for one level of detail: the image as it is seen, and its tokens.
+SEEN = [
+    ("openai", "gpt-6-sol", None, 3000, 2000, (3000, 2000, 94 * 63)),
+    ("openai", "gpt-6-sol", None, 12_000, 3000, (6000, 1500, 188 * 47)),
+    ("openai", "gpt-6-sol", "low", 3000, 2000, (512, 341, 16 * 11)),
+    ("openai", "gpt-5.2", None, 3000, 2400, (960, 768, 70 + 140 * 4)),
+    ("openai", "gpt-5.2", "low", 3000, 2400, (512, 409, 70)),
+    ("openai-chat", "gpt-5.4-mini", None, 1024, 1024, (1024, 1024, 1659)),
+    ("google", "gemini-4-argon", "ultra_high", 300, 300, (None, None, 2240)),
+    ("google", "gemini-2.5-pro", "medium", 3000, 3000, (None, None, 256)),
+    ("anthropic", "claude-opus-5-5", None, 1000, 1000, (1000, 1000, 1334)),
+]
+
+
+@pytest.mark.parametrize(("provider", "model", "level", "width", "height", "seen"), SEEN)
+def test_an_image_is_seen_as_its_provider_says(provider, model, level, width, height, seen):
+    assert see_image(image(width, height), provider, model, level) == seen
+    asked = Request(parts=(image(width, height),), image_detail=level)
+    assert count_shrunk(asked, provider, model) == (seen[0] is not None and seen[0] < width)
+
+
+@pytest.mark.parametrize(
+    ("provider", "model", "level"),
+    [("openai", "gpt-5.2", "original"), ("openai", "gpt-6-sol", "medium"), ("google", "gemini-2.5-pro", "ultra_high"),
+     ("anthropic", "claude-opus-5-5", "high"), ("server", "qwen", "low")],
+)  # fmt: skip
+def test_a_level_that_a_model_has_not_is_refused_with_those_it_has(provider, model, level):
+    with pytest.raises(ModelError, match=f"has no image detail {level}: it has") as caught:
+        settle_detail(level, provider, model)
+    assert "--image-detail" in caught.value.remedy
+
+
+def test_what_a_provider_does_to_images_is_told():
+    assert tell_detail(None, "openai", "gpt-6-sol") == (
+        "detail original: shrunk only above 6,000 px or 10,000 patches of 32 px"
+    )
+    assert tell_detail("high", "openai", "gpt-6-sol") == "detail high: shrunk above 2,048 px or 2,500 patches of 32 px"
+    assert "short side of 768 px" in tell_detail(None, "openai", "gpt-5.2")
+    assert tell_detail(None, "google", "gemini-3-pro") == "1,120 tokens for every image, whatever its size"
+    assert "refused" in tell_detail(None, "anthropic", "claude-opus-5-5")

@@ -29,6 +29,7 @@ from medthink.cli.flags import (
 )
 from medthink.cli.output import print_json, print_line
 from medthink.cli.results.compare import open_rule, show_stopping
+from medthink.core.clock import utc_in
 from medthink.core.errors import DataError, OutsideError, PartlyFailed, UsageError, did_you_mean, suggest
 from medthink.core.jsonio import read_toml
 from medthink.core.numbers import count_of
@@ -126,6 +127,10 @@ def _write_value(value: Any) -> str:
     return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
+# A model that ends within so long may not outlast a run and its repetition.
+_SOON_S = 60 * 86_400.0
+
+
 @click.command(
     cls=SectionedCommand,
     sections={
@@ -211,15 +216,18 @@ def run(data: Path | None, as_json: bool, dry_run: bool, show_prompts: bool, **f
 
 
 def _question_model(spec: "RunSpec") -> None:
-    """Suggest a similar name if a provider's model is not in the price list."""
+    """Suggest a similar name if a provider's model is not in the price list; say when one in it is switched off."""
     from medthink.models.prices import load_prices
 
+    prices = load_prices(spec.prices)
+    known_price = prices.find(spec.model)
+    if known_price is not None and known_price.ends and known_price.ends <= utc_in(_SOON_S)[:10]:
+        print_line(f"Caution: {spec.model} is switched off on {known_price.ends}, as announced", stderr=True)
     if spec.price is not None:
         return
-    prices = load_prices(spec.prices)
     provider = spec.model.partition("/")[0]
     known = [name for name in prices.models if name.startswith(f"{provider}/")]
-    if known and prices.find(spec.model) is None and (meant := did_you_mean(spec.model, known, cutoff=0.85)):
+    if known and known_price is None and (meant := did_you_mean(spec.model, known, cutoff=0.85)):
         print_line(f"{spec.model} is not in the list of prices: {meant}", stderr=True)
 
 

@@ -14,7 +14,7 @@ from medthink.core.plugins import load_plugin
 from medthink.models.catalog import PROVIDERS
 from medthink.models.prices import PRICE_FORM, Price, PriceSource, find_price
 from medthink.models.request import Attempt, AttemptLog, Model, ModelError, Reply, Request, Usage
-from medthink.models.tokens import estimate_input_tokens
+from medthink.models.tokens import estimate_input_tokens, most_input_tokens
 from medthink.models.wires import Encoded, HttpReply
 from medthink.models.wires.openai_responses import sells_cache
 from medthink.runs.ledger.queries import LEDGER, LedgerQueries
@@ -155,8 +155,9 @@ class ModelAnswerer:
         return self._model.preflight(request).size_bytes
 
     def worst_cost_usd(self, request: Request) -> float | None:
-        """The price of the estimated input and of all the output allowed."""
-        tokens, tier = self.input_tokens(request), self._model.transport.service_tier or ""
+        """The price of the most that the input may come to, and of all the output allowed."""
+        target, tier = self._model.target, self._model.transport.service_tier or ""
+        tokens = most_input_tokens(request, target.provider, target.name)
         most = request.max_tokens or _ASSUMED_OUTPUT_TOKENS
         written = tokens if self.writes_cache(request) else 0
         return self.cost_usd(Usage(input=tokens, output=most, written=written, tier=tier))
@@ -238,20 +239,25 @@ class AddedAnswerer(NoPreflight):
         """The price of the tokens."""
         return None if self._price is None or usage is None else self._price.cost_usd(usage)
 
+    @property
+    def _counted_as(self) -> tuple[str, str]:
+        """Whose rules for images are taken: the provider and the model."""
+        return "server", ""
+
     def input_tokens(self, request: Request) -> int:
-        """Counted as a server would."""
-        return estimate_input_tokens(request, "server", "")
+        """By the rules for images of the provider that is known, or of a server."""
+        return estimate_input_tokens(request, *self._counted_as)
 
     def upload_bytes(self, request: Request) -> int:
         """The images' bytes; anything else sent is up to the package."""
         return sum(image.size_bytes for image in request.images)
 
     def worst_cost_usd(self, request: Request) -> float | None:
-        """The price of the estimated input and of all the output allowed."""
+        """The price of the most that the input may come to, and of all the output allowed."""
         if self._price is None:
             return None
-        tokens = Usage(input=self.input_tokens(request), output=request.max_tokens or _ASSUMED_OUTPUT_TOKENS)
-        return self._price.cost_usd(tokens)
+        most = most_input_tokens(request, *self._counted_as)
+        return self._price.cost_usd(Usage(input=most, output=request.max_tokens or _ASSUMED_OUTPUT_TOKENS))
 
     async def close(self) -> None:
         """Nothing to close."""
@@ -295,9 +301,9 @@ class InspectAnswerer(AddedAnswerer):
         """Ask, retrying as the errors' kinds allow."""
         return await self._inspect.generate(request, log)
 
-    def input_tokens(self, request: Request) -> int:
-        """By the provider's own rules for images, where they are known."""
-        return estimate_input_tokens(request, self._inspect.provider, self._inspect.name)
+    @property
+    def _counted_as(self) -> tuple[str, str]:
+        return self._inspect.provider, self._inspect.name
 
     async def close(self) -> None:
         """Close the connections."""

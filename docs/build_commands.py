@@ -5,23 +5,11 @@ from pathlib import Path
 
 import click
 
-from medthink.cli import COMMANDS, overview
-from medthink.cli.command import HELP_FLAGS, load_command
+from medthink.cli import overview
+from medthink.cli.command import HELP_FLAGS
+from medthink.cli.shell.manual import all_commands
 
 PAGE = Path(__file__).parent / "commands.md"
-
-
-def all_commands() -> dict[str, click.Command]:
-    """Every command by its full name, subcommands included."""
-    found: dict[str, click.Command] = {}
-    for name in COMMANDS:
-        command = load_command(name)
-        found[f"medthink {name}"] = command
-        if isinstance(command, click.Group):
-            context = click.Context(command)
-            for sub in command.list_commands(context):
-                found[f"medthink {name} {sub}"] = command.get_command(context, sub)
-    return found
 
 
 def build() -> str:

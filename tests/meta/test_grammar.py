@@ -9,9 +9,9 @@ import click
 import pytest
 
 import medthink
-from build_commands import all_commands
 from medthink.cli import COMMANDS
 from medthink.cli.flags import ListOption
+from medthink.cli.shell.manual import all_commands
 
 ROOT = Path(__file__).parents[2]
 TREE = all_commands()
@@ -115,6 +115,7 @@ def test_every_flag_is_explained_and_formed_alike(name, option):
 def test_whatever_asks_models_takes_the_same_flags():
     sending = {"--base-url", "--concurrency", "--rpm", "--tpm", "--timeout", "--max-wait", "--batch", "--wait"}
     sending |= {"--cancel-batches", "--preflight", "--max-usd", "--max-calls", "--prices"}
+    sending |= {"--price", "--service-tier", "--forget-batch", "--dry-run"}
     flags = {name: {one for param in command.params for one in param.opts} for name, command in LEAVES.items()}
     asking = {name for name, has in flags.items() if "--base-url" in has}
     assert {"run", "judge", "exam", "curate leaks", "curate textonly"} <= asking

@@ -11,9 +11,10 @@ import click
 import pytest
 
 import medthink
-from build_commands import PAGE, all_commands, build
+from build_commands import PAGE, build
 from medthink.cli import COMMANDS, overview
 from medthink.cli.command import HELP_FLAGS, run_command
+from medthink.cli.shell.manual import all_commands
 from medthink.core.numbers import as_percent
 
 HEAVY = {"numpy", "pyarrow", "PIL", "aiohttp", "torch", "litestar", "scipy", "sklearn", "matplotlib", "click", "rich"}

@@ -22,8 +22,10 @@ _START, _DATA, _RUN, _RESULTS, _REASONING, _BOARD = "Start", "Data", "Running", 
 COMMANDS = {
     "demo": Command("demo:demo", "Try everything on drawn sample data: no key, no network", _START),
     "doctor": Command("doctor:doctor", "What is installed, which keys are set, what is missing", _START),
-    "completion": Command("command:completion", "Print a script that completes commands and flags", _START),
-    "help": Command("command:help_", "Show the help of a command", _START),
+    "completion": Command(
+        "shell.completion:completion", "Print a script that completes commands, flags and runs", _START
+    ),
+    "help": Command("shell.manual:help_", "Show the help of a command, or write the man page", _START),
     "data": Command("data.data:data", "Pull, check, describe, show, export or make a benchmark", _DATA),
     "curate": Command("curate:curate", "Turn raw teaching cases into a benchmark", _DATA),
     "audit": Command("results.audit:audit", "Audit a benchmark for shortcuts, and runs for guessing or memory", _DATA),
@@ -114,7 +116,7 @@ def _fall_silent(output: int) -> None:
 def _follow(words: list[str]) -> int:
     """Carry out the command line; returns the exit code."""
     if COMPLETE_VARIABLE in os.environ:
-        from medthink.cli.command import answer_shell
+        from medthink.cli.shell.completion import answer_shell
 
         return answer_shell()
     if words in ([], ["--help"], ["-h"]):

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import ShellComplete, get_completion_class
 
-from medthink.cli import COMMANDS, COMPLETE_VARIABLE, overview
-from medthink.cli.env_file import load_env_file
+from medthink.cli import COMMANDS
+from medthink.cli.shell.env_file import load_env_file
 from medthink.core.errors import MedThinkError, UsageError, suggest
 
 
@@ -153,66 +152,3 @@ def _expand_home(word: str) -> str:
 def _complain(message: str, code: int) -> int:
     sys.stderr.write(f"medthink: {message}\n")
     return code
-
-
-@click.command(name="help")
-@click.argument("words", nargs=-1, metavar="[COMMAND]...")
-def help_(words: tuple[str, ...]) -> int:
-    """Show the help of a COMMAND, or of all commands.
-
-    \b
-    Example: medthink help run
-    Example: medthink help data check
-    """
-    if words:
-        return run_command([*words, "--help"])
-    click.echo(overview(), nl=False)
-    return 0
-
-
-_SHELLS = ("bash", "zsh", "fish")
-
-
-class _Root(click.Group):
-    """All commands as one group, for click's completion."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """The names, in the table's order."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
-        """The command, imported on demand."""
-        if name not in COMMANDS:
-            return None
-        command = load_command(name)
-        command.short_help = COMMANDS[name].summary
-        return command
-
-
-@click.command()
-@click.argument("shell", type=click.Choice(_SHELLS))
-def completion(shell: str) -> None:
-    """Print a script that enables completion of commands, flags and file names in SHELL.
-
-    Put it where the shell looks for completions; for zsh that is a folder of $fpath, under the name _medthink.
-
-    \b
-    Example: medthink completion fish > ~/.config/fish/completions/medthink.fish
-    Example: medthink completion bash > ~/.local/share/bash-completion/completions/medthink
-    """
-    click.echo(_completer(shell).source())
-
-
-def answer_shell() -> int:
-    """Print completions in the format that the shell's script requests through its variable."""
-    shell, _, task = os.environ[COMPLETE_VARIABLE].partition("_")
-    if shell not in _SHELLS or task != "complete":
-        return 1
-    click.echo(_completer(shell).complete())
-    return 0
-
-
-def _completer(shell: str) -> ShellComplete:
-    found = get_completion_class(shell)
-    assert found is not None
-    return found(_Root("medthink"), {"help_option_names": ["-h", "--help"]}, "medthink", COMPLETE_VARIABLE)

@@ -18,6 +18,7 @@ from medthink.cli.flags import (
     base_url_flag,
     condition_flag,
     count_flag,
+    dry_run_flag,
     json_flag,
     model_flag,
     out_folder,
@@ -25,16 +26,17 @@ from medthink.cli.flags import (
     repeats_flag,
     seed_flag,
 )
-from medthink.cli.output import console, is_quiet, print_json, print_line, print_table
+from medthink.cli.output import console, is_quiet, print_json, print_line, print_table, show_estimate
 from medthink.core.errors import DataError, PartlyFailed, UsageError
 from medthink.core.numbers import as_percent, count_of
 
 if TYPE_CHECKING:
     from medthink.curate.build import Watch
-    from medthink.curate.plan import StageSummary
+    from medthink.curate.plan import StageSummary, WorkFolder
     from medthink.curate.review import OddCell
-    from medthink.curate.rulings import StageErrors
+    from medthink.curate.rulings import Rulings, StageErrors
     from medthink.curate.sources.release import ReleaseChange
+    from medthink.curate.stage import Stage
 
 
 class _StageGroup(LazyGroup):
@@ -181,7 +183,7 @@ def curate_review(work: Path, count: int, seed: int, as_json: bool) -> None:
 def stage_command(name: str) -> click.Command:
     """The command of a stage."""
 
-    from medthink.curate.settings import STAGES
+    from medthink.curate.settings import STAGES, CallSettings
 
     entry = STAGES[name]
     settings = [_flag(field) for field in msgspec.structs.fields(entry.settings)]
@@ -191,12 +193,20 @@ def stage_command(name: str) -> click.Command:
     common: list[click.Parameter] = [
         click.Option(["--work"], required=True, metavar="WORK", type=PATH, help=_WORK),
         seed_flag.option("seed"),
+        *([dry_run_flag.option("dry_run")] if issubclass(entry.settings, CallSettings) else []),
         quiet_flag.option("quiet"),
         json_flag.option("as_json"),
     ]
 
-    def run_stage(work: Path, seed: int, as_json: bool, cases: Path | None = None, **fields: Any) -> None:
-        _carry_out(name, cases, work=work, seed=seed, as_json=as_json, fields=fields)
+    def run_stage(work: Path, as_json: bool, cases: Path | None = None, dry_run: bool = False, **fields: Any) -> None:
+        from medthink.curate.build import rehearse_stage
+        from medthink.curate.plan import WorkFolder
+
+        stage, rulings = _open(name, cases, work, fields)
+        if dry_run:
+            show_estimate(name, rehearse_stage(stage, WorkFolder(work), rulings), as_json=as_json)
+        else:
+            _carry_out(stage, WorkFolder(work), rulings, as_json=as_json)
 
     return click.Command(
         name,
@@ -220,22 +230,30 @@ def _help(name: str) -> str:
     return f"{text}\n\n\b\nExample: medthink curate {name} {given} --work work/"
 
 
-def _carry_out(name: str, cases: Path | None, *, work: Path, seed: int, as_json: bool, fields: dict[str, Any]) -> None:
-    from medthink.curate.build import open_stage, run_stage_once
+def _open(name: str, cases: Path | None, work: Path, fields: dict[str, Any]) -> "tuple[Stage[Any], Rulings]":
+    """The stage with the settings that the flags give, and what people have ruled so far."""
+    from medthink.curate.build import open_stage
     from medthink.curate.plan import WorkFolder
     from medthink.curate.review import read_rulings
-    from medthink.curate.settings import STAGES, read_stage_settings
+    from medthink.curate.settings import read_stage_settings
 
+    seed = fields.pop("seed")
     given = {key: value for key, value in fields.items() if value not in (None, ())}
     plain = {key: str(value) if isinstance(value, Path) else value for key, value in given.items()}
     settings = read_stage_settings(name, plain)
-    folder = WorkFolder(work)
-    stage = open_stage(name, settings, work=folder, source=cases, plan_folder=Path(), seed=seed)
+    stage = open_stage(name, settings, work=WorkFolder(work), source=cases, plan_folder=Path(), seed=seed)
+    return stage, read_rulings(work)
+
+
+def _carry_out(stage: "Stage[Any]", folder: "WorkFolder", rulings: "Rulings", *, as_json: bool) -> None:
+    from medthink.curate.build import run_stage_once
+    from medthink.curate.settings import STAGES
+
     before = folder.read_summaries()
     with shown_stages() as watch:
-        summary, stopped_by = run_stage_once(stage, folder, read_rulings(work), before.get(name), watch)
-    done = before | {name: summary}
-    folder.write_summaries({stage: done[stage] for stage in STAGES if stage in done})
+        summary, stopped_by = run_stage_once(stage, folder, rulings, before.get(stage.name), watch)
+    done = before | {stage.name: summary}
+    folder.write_summaries({name: done[name] for name in STAGES if name in done})
     if as_json:
         print_json(to_builtins(summary))
     else:

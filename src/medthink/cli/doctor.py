@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 
 from medthink import __version__
-from medthink.cli.env_file import KEYS
 from medthink.cli.flags import json_flag
 from medthink.cli.output import console, print_json, print_table
+from medthink.cli.shell.env_file import KEYS
 
 # Extras for the tests of this package, of no use to its users.
 _FOR_TESTS = ("dev", "realserver")

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from medthink.cli.flags import (
+    RUN,
     count_flag,
     data_flag,
+    dry_run_flag,
     json_flag,
     judges_flag,
     out_folder,
@@ -21,7 +23,7 @@ from medthink.cli.flags import (
     verbose_flag,
 )
 from medthink.cli.judge import hearing_flags, kinds_flag, read_hearing, read_kinds
-from medthink.cli.output import console, print_json, print_line, print_table
+from medthink.cli.output import console, print_json, print_line, print_table, show_estimate
 from medthink.core.errors import Declined, OutsideError, PartlyFailed, UsageError
 from medthink.core.numbers import count_of
 
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("sources", nargs=-1, type=click.Path(path_type=Path), metavar="[DATA|RUN]...")
+@click.argument("sources", nargs=-1, type=RUN, metavar="[DATA|RUN]...")
 @judges_flag
 @kinds_flag
 @out_folder.but(required=False, default="exam", show_default=True)
@@ -42,10 +44,11 @@ if TYPE_CHECKING:
 @data_flag
 @hearing_flags
 @sending_flags
+@dry_run_flag
 @quiet_flag
 @verbose_flag
 @json_flag
-def exam(sources: tuple[Path, ...], as_json: bool, out: Path, **flags: Any) -> None:
+def exam(sources: tuple[Path, ...], as_json: bool, dry_run: bool, out: Path, **flags: Any) -> None:
     """Examine judges on expert sentences with known errors.
 
     The sentences are those of DATA, a benchmark, or of the benchmark of a RUN: some made false by one edit each (side,
@@ -65,10 +68,13 @@ def exam(sources: tuple[Path, ...], as_json: bool, out: Path, **flags: Any) -> N
     from medthink.cli.output import follow
     from medthink.judge.asking import BATCHES
     from medthink.judge.exam.results import EXAMS_FILE, keep_results
-    from medthink.judge.exam.run import run_exam
+    from medthink.judge.exam.run import rehearse_exam, run_exam
 
     transport = read_transport(flags)
     order, runs = _read_order(sources, out, flags)
+    if dry_run:
+        show_estimate(f"exam of {', '.join(order.judges)}", rehearse_exam(order, transport=transport), as_json=as_json)
+        return
     _refuse_others(runs, order)
     with follow(out) as progress:
         session = run_exam(order, transport=transport, listener=progress)

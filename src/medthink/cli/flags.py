@@ -16,6 +16,8 @@ from medthink.core.numbers import count_of
 from medthink.workflow.condition import FIELD, FIELDS, LARGEST_SEED, Condition, ConditionField
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from medthink.core.plugins import PortionRunner
     from medthink.models.transport import Transport
     from medthink.runs.batches.jobs import Batch
@@ -42,6 +44,22 @@ class HyphenatedChoice(click.Choice[Any]):
     def normalize_choice(self, choice: Any, ctx: click.Context | None) -> str:
         """The word that is shown."""
         return super().normalize_choice(choice, ctx).replace("_", "-")
+
+
+class RunPath(click.Path):
+    """A run, which the shell completes."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> "list[CompletionItem]":  # noqa: ARG002
+        """Folders of runs."""
+        from medthink.cli.shell.completion import complete_runs
+
+        return complete_runs(incomplete)
+
+
+RUN = RunPath()
 
 
 class OutPath(click.Path):
@@ -103,6 +121,16 @@ class Flag:
         return kind([*spelled, name], **settings)
 
 
+def _complete_model(ctx: click.Context, param: click.Parameter, incomplete: str) -> "list[CompletionItem]":  # noqa: ARG001
+    from medthink.cli.shell.completion import complete_models
+
+    return complete_models(incomplete)
+
+
+def _complete_split(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
+    return [name for name in ("train", "validation", "test") if name.startswith(incomplete)]
+
+
 def put(flags: Sequence[Decorated], command: Decorated) -> Decorated:
     """The command with these flags, in their order."""
     for one in reversed(flags):
@@ -115,7 +143,10 @@ json_flag = Flag("--json", "as_json", is_flag=True, help="Print JSON.")
 data_flag = Flag(
     "--data", type=PATH, metavar="DATA", help="The benchmark: a folder or file; by default the one that the run names."
 )
-split_flag = Flag("--split", default="test", show_default=True, metavar="NAME", help="The split of the benchmark.")
+split_flag = Flag(
+    "--split", default="test", show_default=True, metavar="NAME", help="The split of the benchmark.",
+    shell_complete=_complete_split,
+)  # fmt: skip
 seed_flag = Flag(
     "--seed",
     type=click.IntRange(0, LARGEST_SEED),
@@ -144,7 +175,7 @@ team_flag = Flag("--team", default="", metavar="NAME", help="The team for which 
 out_file = Flag("-o", "--out", type=OutPath(), required=True, metavar="FILE", help="The file to write.")
 out_folder = Flag("-o", "--out", type=PATH, required=True, metavar="FOLDER", help="The folder to write to.")
 out_run = Flag(
-    "-o", "--out", type=PATH, metavar="RUN", help="The run's folder; an existing run is continued."
+    "-o", "--out", type=RUN, metavar="RUN", help="The run's folder; an existing run is continued."
 )  # fmt: skip
 out_any = Flag("-o", "--out", type=OutPath(), required=True, metavar="FILE|FOLDER", help="The file or folder to write.")
 embed_flag = Flag("--embed-images", is_flag=True, help="Put the images into the file: parquet, or Inspect's log.")
@@ -195,14 +226,14 @@ verbose_flag = Flag(
 
 # How models are asked, by every command that asks some.
 judges_flag = Flag(
-    "-j", "--judge", "judges", cls=ListOption, required=True, metavar="SPEC",
+    "-j", "--judge", "judges", cls=ListOption, required=True, metavar="SPEC", shell_complete=_complete_model,
     help="A judge: a model, as in medthink run, or baseline/rules; may be repeated.",
 )  # fmt: skip
 repeats_flag = Flag(
     "--repeats", type=click.IntRange(1), metavar="N", default=1, show_default=True, help="How often each is asked.",
 )  # fmt: skip
 model_flag = Flag(
-    "-m", "--model", metavar="SPEC",
+    "-m", "--model", metavar="SPEC", shell_complete=_complete_model,
     help="openai/NAME, anthropic/NAME, google/NAME, server/NAME, inspect/PROVIDER/NAME, local/PATH, baseline/NAME, "
     "replay/RUN.",
 )  # fmt: skip

@@ -1,18 +1,18 @@
 """`medthink judge`: reasoning, discussions and findings of a run, judged by models."""
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from medthink.cli.flags import (
-    PATH,
+    RUN,
     Decorated,
     Flag,
     ListOption,
     condition_flag,
     data_flag,
+    dry_run_flag,
     json_flag,
     judges_flag,
     put,
@@ -24,7 +24,7 @@ from medthink.cli.flags import (
     sending_flags,
     verbose_flag,
 )
-from medthink.cli.output import console, print_json, print_line, print_table
+from medthink.cli.output import console, print_json, print_line, print_table, show_estimate
 from medthink.core.errors import Declined, OutsideError, PartlyFailed, UsageError
 from medthink.core.numbers import count_of
 
@@ -89,11 +89,11 @@ def read_kinds(words: Sequence[str]) -> tuple[str, ...] | None:
 
 
 @click.command()
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=RUN)
 @judges_flag
 @kinds_flag
 @click.option(
-    "--against", cls=ListOption, type=PATH, metavar="RUN",
+    "--against", cls=ListOption, type=RUN, metavar="RUN",
     help="Also judge which discussion is better, this run's or RUN's; may be repeated.",
 )  # fmt: skip
 @repeats_flag
@@ -110,10 +110,11 @@ def read_kinds(words: Sequence[str]) -> tuple[str, ...] | None:
 @data_flag
 @hearing_flags
 @sending_flags
+@dry_run_flag
 @quiet_flag
 @verbose_flag
 @json_flag
-def judge(as_json: bool, **flags: Any) -> None:
+def judge(as_json: bool, dry_run: bool, **flags: Any) -> None:
     """Judge the steps, discussions or findings of RUN.
 
     Run the same command again to continue: nothing is judged twice. Judges of earlier sessions stay.
@@ -125,10 +126,14 @@ def judge(as_json: bool, **flags: Any) -> None:
     """
     from medthink.cli.output import follow
     from medthink.judge.asking import BATCHES
-    from medthink.judge.session import judge_run
+    from medthink.judge.session import judge_run, rehearse_judging
 
     transport = read_transport(flags)
     order = _read_order(flags)
+    if dry_run:
+        made = rehearse_judging(order, transport=transport)
+        show_estimate(f"{order.run} · {', '.join(order.judges)}", made, as_json=as_json)
+        return
     with follow(order.run) as progress:
         session = judge_run(order, transport=transport, listener=progress)
     for warning in session.warnings:

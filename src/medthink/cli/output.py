@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
     from rich.table import Table
 
+    from medthink.runs.calls.rehearsal import CallEstimate
     from medthink.runs.progress import LiveCounts, Phase
     from medthink.workflow.prediction import Prediction
 
@@ -334,3 +335,25 @@ def _flow(counts: "LiveCounts") -> list[str]:
     if counts.is_running and left_s is not None and counts.finished < counts.calls and not counts.queued:
         words.append(f"about {describe_time(left_s)} left")
     return words
+
+
+def estimate_rows(made: "CallEstimate", left: str = "") -> list[tuple[str, str]]:
+    """What a dry run counted, in rows of a table."""
+    return [
+        (f"calls{left}", f"{made.calls:,}"),
+        ("images to send", f"{made.images:,}"),
+        ("upload", f"{made.upload_bytes / 1e6:,.1f} MB"),
+        ("input tokens, estimated", f"{made.input_tokens:,}"),
+        ("output tokens, estimated", f"{made.output_tokens:,} (hidden reasoning not included)"),
+        ("cost, estimated", as_usd(made.cost_usd)),
+    ]
+
+
+def show_estimate(title: str, made: "CallEstimate", *, as_json: bool) -> None:
+    """Print what a dry run counted."""
+    if as_json:
+        from msgspec import to_builtins
+
+        print_json(to_builtins(made))
+        return
+    console().print(print_table(title, ("", ""), estimate_rows(made, " left")))

@@ -8,6 +8,7 @@ import click
 
 from medthink.cli.command import LazyGroup
 from medthink.cli.flags import (
+    RUN,
     FiniteFloat,
     count_flag,
     data_flag,
@@ -46,7 +47,7 @@ def reading() -> None:
 
 
 @click.command(name="lists")
-@click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("runs", nargs=-1, required=True, type=RUN)
 @readers_flag
 @out_folder
 @click.option(
@@ -206,7 +207,7 @@ def show_unused_rows(problems: "Iterable[UnusedRow]") -> None:
 
 
 @click.command(name="export")
-@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("run", type=RUN)
 @click.argument("tables", nargs=-1, required=True, type=click.Path(path_type=Path))
 @key_flag
 @out_file

@@ -9,6 +9,7 @@ import msgspec
 
 from medthink.cli.flags import (
     PATH,
+    RUN,
     ListOption,
     browser_flag,
     data_flag,
@@ -76,7 +77,7 @@ class Listening(msgspec.Struct, frozen=True, kw_only=True):
 @data_flag.but(help="The benchmark to read cases from and take submissions for.")
 @split_flag
 @click.option(
-    "--runs", cls=ListOption, type=PATH, metavar="RUN", help="Runs that readers may judge; may be repeated.",
+    "--runs", cls=ListOption, type=RUN, metavar="RUN", help="Runs that readers may judge; may be repeated.",
 )  # fmt: skip
 @click.option("--review", type=PATH, metavar="WORK", help="The work folder of a curation, to review.")
 @click.option("--settings", type=PATH, metavar="FILE", help="Sign-up, quotas, public address (TOML).")
@@ -197,7 +198,7 @@ def _refuse_open_house(store: "Store", settings: "ServeSettings") -> None:
 
 
 @click.command()
-@click.argument("places", nargs=-1, metavar="[RUN or FOLDER]…", type=PATH)
+@click.argument("places", nargs=-1, metavar="[RUN or FOLDER]…", type=RUN)
 @data_flag
 @port_flag
 @browser_flag

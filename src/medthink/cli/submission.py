@@ -9,6 +9,7 @@ import click
 from medthink.cli.command import LazyGroup
 from medthink.cli.flags import (
     PATH,
+    RUN,
     OutPath,
     about_flags,
     condition_flag,
@@ -102,7 +103,7 @@ def _plain(checked: "CheckedFile") -> dict[str, object]:
 
 
 @click.command()
-@click.argument("run", type=PATH)
+@click.argument("run", type=RUN)
 @out_file.but(type=OutPath(".yaml", ".yml"))
 @data_flag
 @click.option("--hub-id", metavar="ID", help="The benchmark's name on the hub.")
@@ -130,7 +131,7 @@ def submission_hub(
 
 
 @click.command()
-@click.argument("run", type=PATH)
+@click.argument("run", type=RUN)
 @out_file.but(type=OutPath(".jsonl"))
 @data_flag
 @json_flag

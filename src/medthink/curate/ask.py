@@ -18,6 +18,7 @@ from medthink.workflow.forms import RULES, FormPrompt, PromptFiles, ReplyFault, 
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
+    from medthink.runs.calls.rehearsal import Rehearsal
 
 CURATE_LEDGER = "ledger.sqlite"
 
@@ -80,9 +81,13 @@ class StageModel:
         return result
 
 
-def open_stage_answerer(spec: str, terms: CallTerms, transport: "Transport") -> Answerer[FormPrompt]:
+def open_stage_answerer(
+    spec: str, terms: CallTerms, transport: "Transport", rehearsal: "Rehearsal | None" = None
+) -> Answerer[FormPrompt]:
     """Open the model that answers a stage's prompts; a baseline that picks options cannot."""
     refusal = UsageError(
         f"{spec} answers cases, not a curator's questions", remedy=f"use {RULES} for the embedded rules"
     )
-    return open_form_answerer(spec, terms, ledger=CURATE_LEDGER, refusal=refusal, transport=transport)
+    return open_form_answerer(
+        spec, terms, ledger=CURATE_LEDGER, refusal=refusal, transport=transport, rehearsal=rehearsal
+    )

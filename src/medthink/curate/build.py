@@ -20,7 +20,7 @@ from medthink.core.errors import DataError, Declined, MedThinkError
 from medthink.core.files import claim_folder, open_for_writing, write_atomic
 from medthink.core.jsonio import encode_json
 from medthink.core.tables import csv_text
-from medthink.curate.ask import StageModel, open_stage_answerer
+from medthink.curate.ask import CURATE_LEDGER, StageModel, open_stage_answerer
 from medthink.curate.decision import (
     CALL_FAILED,
     NOT_ASKED,
@@ -47,6 +47,8 @@ from medthink.runs.calls.answerers import refuse_unfit
 from medthink.runs.calls.asking import Deferred
 from medthink.runs.calls.budget import BudgetReached
 from medthink.runs.calls.opening import open_calls
+from medthink.runs.calls.rehearsal import CallEstimate, Rehearsal, open_rehearsal, sum_estimates, without_limits
+from medthink.runs.dry_run import estimate
 from medthink.runs.engine import run_to_end
 from medthink.runs.ledger.ledger import Ledger
 from medthink.runs.ledger.lock import lock_run
@@ -225,15 +227,19 @@ def _once_each(drafts: Iterator[Draft]) -> Iterator[Draft]:
 
 
 @asynccontextmanager
-async def _open_ask(stage: Stage[Any], work: WorkFolder) -> AsyncIterator[StageModel | None]:
-    """Open the model named by the settings, or None if they name none."""
+async def _open_ask(
+    stage: Stage[Any], work: WorkFolder, rehearsal: Rehearsal | None = None
+) -> AsyncIterator[StageModel | None]:
+    """Open the model named by the settings, or None if they name none; in a rehearsal it is not asked."""
     settings = stage.settings
     if not isinstance(settings, ModelSettings) or not settings.model:
         yield None
         return
     terms, transport = settings.terms(stage.context.plan_folder), settings.transport()
     example, spools = settings.example_request(), work.path / FOLDER
-    answerer = open_stage_answerer(settings.model, terms, transport)
+    answerer = open_stage_answerer(settings.model, terms, transport, rehearsal)
+    if rehearsal is not None:
+        terms = without_limits(terms)
     try:
         refuse_unfit(answerer, example, max_usd=terms.max_usd)
         if terms.preflight:
@@ -252,6 +258,24 @@ async def _open_ask(stage: Stage[Any], work: WorkFolder) -> AsyncIterator[StageM
                 yield StageModel(calls, example)
     finally:
         await answerer.close()
+
+
+def rehearse_stage(stage: Stage[Any], work: WorkFolder, rulings: Rulings) -> CallEstimate:
+    """Count the calls that the stage would make, and estimate their cost; nothing is sent or written."""
+    if probes := list(stage.probes()):
+        return sum_estimates(estimate(spec) for spec in probes)
+    with open_rehearsal(work.path, CURATE_LEDGER) as rehearsal:
+        stage.survey(stage.read)
+        run_to_end(_rehearse_all(stage, WorkFolder(rehearsal.folder), rulings, rehearsal))
+        return rehearsal.tally.total
+
+
+async def _rehearse_all(stage: Stage[Any], work: WorkFolder, rulings: Rulings, rehearsal: Rehearsal) -> None:
+    async with _open_ask(stage, work, rehearsal) as ask:
+        stage.begin_pass()
+        if ask is not None:
+            async for _ in _results(stage, ask, rulings, []):
+                pass
 
 
 def _ignore() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import msgspec
 
@@ -14,6 +14,9 @@ from medthink.curate.draft import Draft, read_drafts
 from medthink.curate.rulings import CaseRulings
 from medthink.curate.settings import ModelSettings, StageSettings, stage_entry
 from medthink.curate.sources.release import NO_RELEASE, Release
+
+if TYPE_CHECKING:
+    from medthink.runs.manifest import RunSpec
 
 Drafts = Callable[[], Iterator[Draft]]
 
@@ -67,6 +70,10 @@ class Stage(Generic[Settings]):
 
     def survey(self, drafts: Drafts) -> None:
         """Read all cases once, before the first decision, storing little of each."""
+
+    def probes(self) -> "Iterator[RunSpec]":
+        """The runs of models that `survey` makes, if any."""
+        return iter(())
 
     def begin_pass(self) -> None:
         """Reset the state of an earlier pass over the cases: with batches there are several."""

@@ -20,6 +20,7 @@ from medthink.runs.calls.asking import LedgerCallMaker
 from medthink.runs.calls.budget import BudgetReached
 from medthink.runs.calls.forms import MAX_TRIES, FormAsker, open_form_answerer
 from medthink.runs.calls.opening import Calls, open_calls
+from medthink.runs.calls.rehearsal import Rehearsal, without_limits
 from medthink.runs.ledger.ledger import Ledger
 from medthink.runs.ledger.lock import lock_run
 from medthink.runs.manifest import CallTerms
@@ -194,9 +195,15 @@ async def open_judges(
     transport: "Transport | None" = None,
     condition: Condition | None = None,
     barred: frozenset[str] = frozenset(),
+    rehearsal: Rehearsal | None = None,
 ) -> AsyncIterator[Judges]:
-    """Open the answerers under the folder's lock; `barred` are models that none of them may turn out to be."""
-    answerers = [_open(spec, terms, transport) for spec in dict.fromkeys(specs)]
+    """Open the answerers under the folder's lock; `barred` are models that none of them may turn out to be.
+
+    In a rehearsal nothing is sent, and the folder is the one that is thrown away.
+    """
+    answerers = [_open(spec, terms, transport, rehearsal) for spec in dict.fromkeys(specs)]
+    if rehearsal is not None:
+        terms = without_limits(terms)
     try:
         for one in answerers:
             one.on_wait(lambda detail: tracker.enter("waiting", detail))
@@ -215,9 +222,13 @@ async def open_judges(
             await one.close()
 
 
-def _open(spec: str, terms: AskingSettings, transport: "Transport | None") -> Answerer[FormPrompt]:
+def _open(
+    spec: str, terms: AskingSettings, transport: "Transport | None", rehearsal: Rehearsal | None
+) -> Answerer[FormPrompt]:
     refusal = UsageError(f"{spec} is not a judge", remedy=f"the embedded judge is {RULES}")
-    return open_form_answerer(spec, terms, ledger=JUDGE_LEDGER, refusal=refusal, transport=transport)
+    return open_form_answerer(
+        spec, terms, ledger=JUDGE_LEDGER, refusal=refusal, transport=transport, rehearsal=rehearsal
+    )
 
 
 def blank_judgement(key: UnitKey, judge: str, terms: AskingSettings, *, repeat: int) -> Judgement:

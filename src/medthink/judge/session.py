@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from medthink.cases.slices import slice_cases
 from medthink.core.errors import UsageError
 from medthink.judge.asking import (
+    JUDGE_LEDGER,
     AskingSettings,
     Judge,
     Judges,
@@ -34,6 +35,7 @@ from medthink.judge.segmentation import DecisiveListMaker, Segmenter
 from medthink.judge.units import SENTENCES, UnitKey, UnitSet, UnitSource, read_units, write_units
 from medthink.models.request import Effort
 from medthink.runs.calls.budget import BudgetReached
+from medthink.runs.calls.rehearsal import CallEstimate, Rehearsal, open_rehearsal
 from medthink.runs.engine import run_cases, run_to_end
 from medthink.runs.ledger.ledger import Ledger
 from medthink.runs.ledger.queries import ImageTokenWarnings
@@ -83,11 +85,27 @@ def judge_run(
     return run_to_end(_Worker(order, transport, listener).work())
 
 
+def rehearse_judging(order: JudgeSpec, *, transport: "Transport | None" = None) -> CallEstimate:
+    """Count the calls that the session would make, and estimate their cost; nothing is sent, and no key is needed."""
+    with open_rehearsal(order.run, JUDGE_LEDGER) as rehearsal:
+        run_to_end(_Worker(order, transport, None, rehearsal).work())
+        return rehearsal.tally.total
+
+
 class _Worker:
     """The state of one session while it works."""
 
-    def __init__(self, order: JudgeSpec, transport: "Transport | None", listener: RunListener | None) -> None:
+    def __init__(
+        self,
+        order: JudgeSpec,
+        transport: "Transport | None",
+        listener: RunListener | None,
+        rehearsal: Rehearsal | None = None,
+    ) -> None:
         self._order = order
+        self._rehearsal = rehearsal
+        # Where it writes; all is read from the run.
+        self._out = order.run if rehearsal is None else rehearsal.folder
         self._transport = transport
         self._tracker = ProgressTracker(listener)
         self._tracker.counts.unit = "judgements"
@@ -108,13 +126,14 @@ class _Worker:
         barred = frozenset() if order.allow_self else frozenset(map(model_identity, reported))
         splitters = [order.splitter] if order.splitter not in (None, SENTENCES, RULES) else []
         bench = open_judges(
-            order.run,
+            self._out,
             order,
             specs=[*order.judges, *splitters],
             tracker=self._tracker,
             transport=self._transport,
             condition=manifest.condition,
             barred=barred - {""},
+            rehearsal=self._rehearsal,
         )
         async with bench as opened:
             return await opened.work(self._judge_all)
@@ -135,7 +154,7 @@ class _Worker:
             *(self._judge_by(hearing, sets, sources, bench.calls.ledger) for hearing in seated), return_exceptions=True
         )
         judgements = merge_judgements(read_judgements(self._order.run), self._made)
-        write_judgements(self._order.run, judgements)
+        write_judgements(self._out, judgements)
         return JudgeSession(
             run=self._run,
             judgements=tuple(judgements),
@@ -163,7 +182,7 @@ class _Worker:
         cases = [self._benchmark.case(number) for number in sorted({one.case for one in self._run.predictions()})]
         made, stop = await DecisiveListMaker(hearings[self._order.judges[0]], kept).make(cases)
         lists = {case: one for case, one in made.items() if isinstance(one, DecisiveList)}
-        write_decisive(self._order.run, kept | lists)
+        write_decisive(self._out, kept | lists)
         failed = {case: one for case, one in made.items() if isinstance(one, Unjudged)}
         missing = Unjudged("unsplit", "no list of decisive findings exists for this case yet")
         return lists, {one.id: failed.get(one.id, missing) for one in cases if one.id not in lists}, stop
@@ -197,7 +216,7 @@ class _Worker:
         kept = read_units(self._order.run)
         cutter = Segmenter(hearings, kept, asked=self._order.splitter, default=self._order.judges[0])
         sets, stop = await cutter.cut(sources.values())
-        write_units(self._order.run, kept | {key: one for key, one in sets.items() if isinstance(one, UnitSet)})
+        write_units(self._out, kept | {key: one for key, one in sets.items() if isinstance(one, UnitSet)})
         return sets, stop
 
     async def _judge_by(

@@ -15,9 +15,10 @@ from medthink.cases.case import Case
 from medthink.models.catalog import PROVIDERS, least_cached
 from medthink.models.image_detail import count_shrunk, tell_detail
 from medthink.models.request import Reply, Request, Schema, Usage
-from medthink.models.tokens import beginning_of, estimate_text_tokens
+from medthink.models.tokens import beginning_of
 from medthink.runs.calls.answerers import Answerer, ModelAnswerer, open_answerer
 from medthink.runs.calls.asking import CaseAsk, SharedCalls, all_replies, begins_again, call_for
+from medthink.runs.calls.rehearsal import TYPICAL_TEXT, CallEstimate, CallTally, fill, usage_of
 from medthink.runs.engine import run_to_end
 from medthink.runs.ledger.queries import LEDGER, LedgerQueries
 from medthink.runs.manifest import Progress, RunSpec
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
     from medthink.models.transport import Transport
 
 Witness = Callable[[Prompt, Request], None]
-# A typical reply length for a step; a reasoning model's hidden tokens come on top and cannot be predicted.
-TYPICAL_WORDS = 90
-_TYPICAL_TEXT = " ".join(["finding"] * TYPICAL_WORDS)
 _NOTHING = CallCost(0, None, None, 0.0)
 
 
@@ -64,7 +62,7 @@ class DryRunCallMaker:
         witness: Witness,
         *,
         earlier: EarlierState | None = None,
-        filler: str = _TYPICAL_TEXT,
+        filler: str = TYPICAL_TEXT,
         sweep: SweepDryRun | None = None,
     ) -> None:
         self._model = model
@@ -108,21 +106,15 @@ class _RehearsalAsk(CaseAsk):
         return all_replies([outcome for (outcome,) in outcomes])
 
 
-class DryRun(msgspec.Struct, frozen=True, kw_only=True):
-    """The calls left to make in a run, and those already made.
+class DryRun(CallEstimate, frozen=True, kw_only=True):
+    """The calls left to make in a run, for how many cases, and those already made.
 
-    Tokens and money are estimates; `cost_usd` is None if the price is unknown. Of the input, `cached_tokens` are found
-    in the provider's cache, which saves `saved_usd`; `could_save_usd` is what it would save without schemas. `detail`
-    is what the provider does to images, and `shrunk` how many it is known to shrink.
+    Of the input, `cached_tokens` are found in the provider's cache, which saves `saved_usd`; `could_save_usd` is what
+    it would save without schemas. `detail` is what the provider does to images, and `shrunk` how many it is known to
+    shrink.
     """
 
     cases: int
-    calls: int
-    images: int
-    upload_bytes: int
-    input_tokens: int
-    output_tokens: int
-    cost_usd: float | None
     cached_tokens: int = 0
     saved_usd: float = 0.0
     could_save_usd: float = 0.0
@@ -174,17 +166,12 @@ async def _estimate(spec: RunSpec, transport: "Transport | None", sweep: SweepDr
         if earlier is not None:
             earlier.records.close()
     return DryRun(
+        **msgspec.structs.asdict(tally.total),
         cases=len(desk.cases),
-        calls=tally.calls,
-        images=tally.images,
-        upload_bytes=tally.upload_bytes,
-        input_tokens=tally.input_tokens,
-        output_tokens=tally.output_tokens,
-        cost_usd=tally.cost_usd,
         cached_tokens=tally.cached_tokens,
         saved_usd=tally.saved_usd,
         could_save_usd=tally.could_save_usd,
-        detail=tally.detail if tally.images else "",
+        detail=tally.detail if tally.total.images else "",
         shrunk=tally.shrunk,
         done=earlier.progress if earlier else None,
     )
@@ -222,10 +209,11 @@ class _Cache:
         return 0, tokens
 
 
-class _Tally:
-    """Counts requests and adds up their tokens and cost."""
+class _Tally(CallTally):
+    """Counts the requests of a run, and what the provider's cache saves."""
 
     def __init__(self, answerer: Answerer[Prompt], spec: RunSpec) -> None:
+        super().__init__()
         self._answerer = answerer
         self._condition = spec.condition
         least = None if spec.batch else least_cached(spec.model)
@@ -233,28 +221,17 @@ class _Tally:
         self._provider, _, self._name = spec.model.removeprefix("inspect/").partition("/")
         is_known = self._provider in PROVIDERS
         self.detail = tell_detail(spec.condition.image_detail, self._provider, self._name) if is_known else ""
-        self.calls = self.images = self.upload_bytes = self.input_tokens = self.output_tokens = 0
         self.cached_tokens = self.shrunk = 0
-        self.cost_usd: float | None = 0.0
         self.saved_usd = self.could_save_usd = 0.0
 
     def see(self, prompt: Prompt, request: Request) -> None:
         """Count one request."""
-        self.calls += 1
-        self.images += len(request.images)
         self.shrunk += count_shrunk(request, self._provider, self._name)
-        self.upload_bytes += self._answerer.upload_bytes(request)
-        made_up = msgspec.json.encode(_fill(prompt.schema, len(prompt.question.images), _TYPICAL_TEXT)).decode()
-        tokens = self._answerer.input_tokens(request)
-        # Without token counts for the prompt, there are none for the reply.
-        plain = Usage(input=tokens, output=estimate_text_tokens(made_up) if tokens else 0)
+        made_up = msgspec.json.encode(_fill(prompt.schema, len(prompt.question.images), TYPICAL_TEXT)).decode()
+        plain = usage_of(self._answerer, request, made_up)
         usage = self._with_cache(request, plain, self._cache)
-        self.input_tokens += usage.input
-        self.output_tokens += usage.output
+        self.count(self._answerer, request, usage)
         self.cached_tokens += usage.cached
-        # Call by call, because a long prompt may have a different price.
-        cost_usd = self._answerer.cost_usd(usage)
-        self.cost_usd = None if self.cost_usd is None or cost_usd is None else self.cost_usd + cost_usd
         self.saved_usd += self._saved(plain, usage)
         bare = replace(self._condition, use_schema=False)
         again = replace(request, schema=None, is_repeated=bool(request.images) and begins_again(prompt.kind, bare))
@@ -274,14 +251,4 @@ class _Tally:
 
 def _fill(schema: Schema | None, images: int, text: str) -> Any:
     """The smallest value that follows the schema, with made-up texts."""
-    return None if schema is None else _fill_node(schema.definition, images, text)
-
-
-def _fill_node(node: dict[str, Any], images: int, text: str) -> Any:
-    if "enum" in node:
-        return node["enum"][0]
-    if node["type"] == "object":
-        return {name: _fill_node(part, images, text) for name, part in node["properties"].items()}
-    if node["type"] == "array":
-        return [_fill_node(node["items"], images, text) for _ in range(images)]
-    return text
+    return None if schema is None else fill(schema.definition, images, text)

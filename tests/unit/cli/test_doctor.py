@@ -9,7 +9,7 @@ import pytest
 
 from medthink import __version__
 from medthink.cli.command import run_command
-from medthink.cli.env_file import KEYS
+from medthink.cli.shell.env_file import KEYS
 
 SECRET = "zq7Secret"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from medthink.cli.command import run_command
-from medthink.cli.env_file import KEYS, load_env_file, read_assignments
+from medthink.cli.shell.env_file import KEYS, load_env_file, read_assignments
 from processes import finish, medthink
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import to_builtins
 
-from medthink.cli.flags import PATH, by_case_flag, data_flag, json_flag, key_flag, slices_flag
+from medthink.cli.flags import PATH, RUN, by_case_flag, data_flag, json_flag, key_flag, slices_flag
 from medthink.cli.output import console, print_json, print_line, print_table
 from medthink.cli.reading import show_unused_rows
 from medthink.core.numbers import as_percent
@@ -61,7 +61,7 @@ def _show_items(found: "ReadItems") -> None:
 
 
 @click.command()
-@click.argument("run", type=PATH)
+@click.argument("run", type=RUN)
 @click.argument("tables", nargs=-1, type=PATH)
 @key_flag
 @data_flag

@@ -8,7 +8,7 @@ import click
 from msgspec import to_builtins
 
 from medthink.cli.command import LazyGroup
-from medthink.cli.flags import PATH, ListOption, data_flag, json_flag, quiet_flag, split_flag
+from medthink.cli.flags import PATH, RUN, ListOption, data_flag, json_flag, quiet_flag, split_flag
 from medthink.cli.output import console, print_json, print_line, print_table, progress
 from medthink.core.errors import UsageError
 from medthink.core.files import short_names
@@ -168,7 +168,7 @@ def audit() -> None:
 
 
 @click.command("contamination")
-@click.argument("runs", nargs=-1, required=True, type=PATH)
+@click.argument("runs", nargs=-1, required=True, type=RUN)
 @click.option(
     "--control",
     "controls",
@@ -205,7 +205,7 @@ def audit_contamination(
 
 @click.command("shortcuts")
 @click.argument("data", type=PATH)
-@click.argument("runs", nargs=-1, type=PATH)
+@click.argument("runs", nargs=-1, type=RUN)
 @split_flag
 @quiet_flag
 @json_flag

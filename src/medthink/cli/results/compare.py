@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import to_builtins
 
-from medthink.cli.flags import PATH, by_case_flag, data_flag, json_flag, split_flag
+from medthink.cli.flags import RUN, by_case_flag, data_flag, json_flag, split_flag
 from medthink.cli.output import console, draw, print_json, print_line, print_table
 from medthink.core.errors import UsageError
 from medthink.core.numbers import as_p_value, as_percent, as_points_and_ends, as_usd
@@ -25,7 +25,7 @@ _MOST_BESIDE = 6
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, type=PATH)
+@click.argument("runs", nargs=-1, required=True, type=RUN)
 @data_flag
 @split_flag
 @by_case_flag

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from medthink.cli.flags import PATH, OutPath, data_flag, figure_flag, json_flag, out_file
+from medthink.cli.flags import RUN, OutPath, data_flag, figure_flag, json_flag, out_file
 from medthink.cli.output import print_json, print_line
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, metavar="RUN…", type=PATH)
+@click.argument("runs", nargs=-1, required=True, metavar="RUN…", type=RUN)
 @out_file
 @data_flag
 @figure_flag

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from medthink.cli.flags import (
     PATH,
+    RUN,
     cluster_flag,
     data_flag,
     json_flag,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, type=PATH)
+@click.argument("runs", nargs=-1, required=True, type=RUN)
 @data_flag
 @split_flag
 @slices_flag

@@ -8,7 +8,7 @@ import click
 from msgspec import to_builtins
 
 from medthink.cases.benchmark import Benchmark
-from medthink.cli.output import console, describe_states, plain, print_json, print_table
+from medthink.cli.output import console, describe_states, estimate_rows, plain, print_json, print_table
 from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import encode_json
@@ -45,12 +45,7 @@ def show_estimate(spec: RunSpec, transport: "Transport", *, as_json: bool) -> No
     rows = [
         *([("already done", _done(made.done))] if made.done else ()),
         (f"cases{left}", f"{made.cases:,}"),
-        (f"calls{left}", f"{made.calls:,}"),
-        ("images to send", f"{made.images:,}"),
-        ("upload", f"{made.upload_bytes / 1e6:,.1f} MB"),
-        ("input tokens, estimated", f"{made.input_tokens:,}"),
-        ("output tokens, estimated", f"{made.output_tokens:,} (hidden reasoning not included)"),
-        ("cost, estimated", as_usd(made.cost_usd)),
+        *estimate_rows(made, left),
         *_say_cache(made),
         *([("images at the provider", _say_detail(made))] if made.detail else []),
     ]

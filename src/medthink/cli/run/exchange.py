@@ -5,14 +5,14 @@ from typing import Any
 
 import click
 
-from medthink.cli.flags import PATH, data_flag, embed_flag, format_flag, json_flag, out_any, quiet_flag
+from medthink.cli.flags import PATH, RUN, data_flag, embed_flag, format_flag, json_flag, out_any, quiet_flag
 from medthink.cli.output import print_json, print_line, staged_progress
 from medthink.core.errors import UsageError
 from medthink.core.numbers import count_of
 
 
 @click.command(name="export")
-@click.argument("run", type=PATH)
+@click.argument("run", type=RUN)
 @out_any
 @format_flag({"inspect": "a log for Inspect View", "vllm-batch": "its waiting requests, for vllm run-batch"})
 @embed_flag

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import to_builtins
 
-from medthink.cli.flags import PATH, json_flag, out_folder, out_run
+from medthink.cli.flags import RUN, json_flag, out_folder, out_run
 from medthink.cli.output import describe_states, print_json, print_line
 from medthink.core.errors import UsageError
 from medthink.core.numbers import count_of
@@ -73,7 +73,7 @@ def _tell(end: "ShardEnd") -> None:
 
 
 @click.command()
-@click.argument("shards", nargs=-1, required=True, type=PATH)
+@click.argument("shards", nargs=-1, required=True, type=RUN)
 @out_run.but(required=True)
 @json_flag
 def merge(out: Path, shards: tuple[Path, ...], as_json: bool) -> None:
@@ -96,7 +96,7 @@ def merge(out: Path, shards: tuple[Path, ...], as_json: bool) -> None:
 
 
 @click.command(name="salvage")
-@click.argument("folder", metavar="RUN", type=PATH)
+@click.argument("folder", metavar="RUN", type=RUN)
 @out_folder
 @json_flag
 def salvage_run(folder: Path, out: Path, as_json: bool) -> None:

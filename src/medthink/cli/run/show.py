@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import json, to_builtins
 
-from medthink.cli.flags import PATH, data_flag, html_flag, json_flag
+from medthink.cli.flags import RUN, data_flag, html_flag, json_flag
 from medthink.cli.output import console, plain, print_json, print_line, print_table
 from medthink.core.errors import UsageError
 from medthink.core.numbers import as_usd, count_of
@@ -22,7 +22,7 @@ _SHOWN_ELSEWHERE = ("case", "split", "sample", "calls", "tokens", "cost_usd", "l
 
 
 @click.command()
-@click.argument("run", metavar="RUN", type=PATH)
+@click.argument("run", metavar="RUN", type=RUN)
 @click.argument("case_number", metavar="[CASE]", required=False, type=int)
 @click.option("--failed", is_flag=True, help="Only cases without a usable answer: failed, refused, unparsed …")
 @click.option("--wrong", is_flag=True, help="Only cases answered wrongly.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import to_builtins
 
-from medthink.cli.flags import data_flag, json_flag
+from medthink.cli.flags import RUN, data_flag, json_flag
 from medthink.cli.output import console, describe_finished, describe_phase, print_json, print_table, progress_text
 from medthink.core.errors import DataError
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("folder", metavar="RUN|SWEEP", type=click.Path(path_type=Path))
+@click.argument("folder", metavar="RUN|SWEEP", type=RUN)
 @data_flag
 @json_flag
 def status(folder: Path, data: Path | None, as_json: bool) -> None:

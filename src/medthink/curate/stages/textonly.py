@@ -59,6 +59,18 @@ class ProbeOutcome(msgspec.Struct, frozen=True):
     not_run: str = ""
 
 
+def probe_run(model: str, view: ProbeView, cases: Path, *, out: Path, terms: CallTerms) -> RunSpec:
+    """The run of a model over the cases in one view, stored under the digest of the cases."""
+    return RunSpec(
+        benchmark=cases,
+        model=model,
+        out=out / digest_file(cases)[:12] / re.sub(r"[^\w.-]+", "-", f"{model} {view}"),
+        condition=CONDITIONS[view],
+        selection=Selection(split=cases.stem),
+        **{field: getattr(terms, field) for field in CallTerms.__struct_fields__},
+    )
+
+
 def run_model_probe(
     model: str,
     view: ProbeView,
@@ -71,19 +83,11 @@ def run_model_probe(
 ) -> tuple[ProbeOutcome, MedThinkError | None]:
     """Run a model over the cases in one view; returns its answers by case number, and what stopped it, if anything.
 
-    The run is stored under the digest of the cases; calls of runs over earlier states are not repeated.
+    Calls of runs over earlier states of the cases are not repeated.
     """
-    name = re.sub(r"[^\w.-]+", "-", f"{model} {view}")
-    own = out / digest_file(cases)[:12] / name
-    spec = RunSpec(
-        benchmark=cases,
-        model=model,
-        out=own,
-        condition=CONDITIONS[view],
-        selection=Selection(split=cases.stem),
-        **{field: getattr(terms, field) for field in CallTerms.__struct_fields__},
-    )
-    siblings = SharedCalls(run for run in sorted(out.glob(f"*/{name}")) if run != own)
+    spec = probe_run(model, view, cases, out=out, terms=terms)
+    assert spec.out is not None
+    siblings = SharedCalls(run for run in sorted(out.glob(f"*/{spec.out.name}")) if run != spec.out)
     common = SweepShared(Budget(max_usd=terms.max_usd, max_calls=terms.max_calls), siblings)
     try:
         session = run_to_end(run_session_async(spec, transport=settings.transport(), common=common))
@@ -168,6 +172,14 @@ class TextOnlyStage(Stage[TextOnlySettings]):
             yield run_guesser_probe(
                 view, cases, repeats=self.settings.repeats, sure=self.settings.min_probability, seed=self.context.seed
             )
+
+    def probes(self) -> Iterator[RunSpec]:
+        """A run of each model in each view."""
+        assert self.context.source is not None
+        terms, out = self.settings.terms(self.context.plan_folder), self.context.work / "probes"
+        for model in self.settings.model:
+            for view in self.settings.views:
+                yield probe_run(model, view, self.context.source, out=out, terms=terms)
 
     def _ask_models(self, keys: dict[int, str]) -> Iterator[ProbeOutcome]:
         settings = self.settings

@@ -17,6 +17,7 @@ from medthink.core.errors import UsageError
 from medthink.core.files import claim_folder
 from medthink.core.jsonio import read_stored, read_stored_rows, write_json, write_jsonl
 from medthink.judge.asking import (
+    JUDGE_LEDGER,
     AskingSettings,
     Judge,
     Judges,
@@ -44,6 +45,7 @@ from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import prompt_version, reword_prompt
 from medthink.judge.units import UnitSource
 from medthink.runs.calls.budget import BudgetReached
+from medthink.runs.calls.rehearsal import CallEstimate, Rehearsal, open_rehearsal
 from medthink.runs.engine import run_cases, run_to_end
 from medthink.runs.progress import ProgressTracker, RunListener
 from medthink.workflow.condition import Condition
@@ -171,6 +173,13 @@ def run_exam(
     return run_to_end(_Sitting(order, transport, listener).work())
 
 
+def rehearse_exam(order: ExamSpec, *, transport: "Transport | None" = None) -> CallEstimate:
+    """Count the calls that the session would make, and estimate their cost; nothing is sent, and no key is needed."""
+    with open_rehearsal(order.out, JUDGE_LEDGER) as rehearsal:
+        run_to_end(_Sitting(order, transport, None, rehearsal).work())
+        return rehearsal.tally.total
+
+
 def open_exam(
     out: Path, benchmark: Path | None = None, *, split: str = "test", plan: ExamPlan | None = None
 ) -> tuple[ExamManifest, tuple[ExamText, ...], dict[int, Case]]:
@@ -231,21 +240,43 @@ def _hold_split(place: Path, split: str) -> HeldSplit:
 class _Sitting:
     """The state of one session while it works."""
 
-    def __init__(self, order: ExamSpec, transport: "Transport | None", listener: RunListener | None) -> None:
+    def __init__(
+        self,
+        order: ExamSpec,
+        transport: "Transport | None",
+        listener: RunListener | None,
+        rehearsal: Rehearsal | None = None,
+    ) -> None:
         self._order = order
+        self._rehearsal = rehearsal
+        # Where it writes; an exam that was made before is read from its folder.
+        self._out = order.out if rehearsal is None else rehearsal.folder
         self._transport = transport
         self._tracker = ProgressTracker(listener)
         self._tracker.counts.unit = "judgements"
         _refuse_unknown(order.what)
-        self._manifest, self._sheets, self._cases = open_exam(
-            order.out, order.benchmark, split=order.split, plan=order.plan
-        )
+        self._manifest, self._sheets, self._cases = self._open()
         self._made: list[Judgement] = []
+
+    def _open(self) -> tuple[ExamManifest, tuple[ExamText, ...], dict[int, Case]]:
+        order = self._order
+        is_new = not (order.out / EXAM_FILE).exists() and order.benchmark is not None
+        if is_new and self._rehearsal is not None and order.out.exists():
+            claim_folder(order.out, EXAM_FILE)
+        place = self._out / "exam" if is_new and self._rehearsal is not None else order.out
+        return open_exam(place, order.benchmark, split=order.split, plan=order.plan)
 
     async def work(self) -> ExamSession:
         """Run the session under the folder's lock."""
         order = self._order
-        bench = open_judges(order.out, order, specs=order.judges, tracker=self._tracker, transport=self._transport)
+        bench = open_judges(
+            self._out,
+            order,
+            specs=order.judges,
+            tracker=self._tracker,
+            transport=self._transport,
+            rehearsal=self._rehearsal,
+        )
         async with bench as opened:
             return await opened.work(self._sit_all)
 
@@ -263,8 +294,8 @@ class _Sitting:
     def _finish(
         self, bench: Judges, sheets: Sequence[ExamText], ends: Sequence[BudgetReached | BaseException | None]
     ) -> ExamSession:
-        out = self._order.out
-        judgements = merge_judgements(read_judgements(out), self._made)
+        out = self._out
+        judgements = merge_judgements(read_judgements(self._order.out), self._made)
         write_judgements(out, judgements)
         # Results from an earlier wording of a prompt are kept, but not mixed with these.
         current = [one for one in judgements if one.prompt == prompt_version(one.what)]
@@ -304,7 +335,7 @@ class _Sitting:
 
         places = max(hearing.desk.answerer.concurrency for hearing in bench.hearings.values())
         stop = await run_cases(work, handle, workers=places)
-        write_rewordings(self._order.out, kept)
+        write_rewordings(self._out, kept)
         return kept, stop
 
     def _tell_totals(self, sheets: Sequence[ExamText]) -> None:

@@ -20,6 +20,7 @@ from medthink.workflow.prediction import CallCost
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
+    from medthink.runs.calls.rehearsal import Rehearsal
 
 MAX_TRIES = 3
 
@@ -92,11 +93,17 @@ class RulesAnswerer(CostsNothing):
 
 
 def open_form_answerer(
-    spec: str, terms: CallTerms, *, ledger: str, refusal: UsageError, transport: "Transport | None"
+    spec: str,
+    terms: CallTerms,
+    *,
+    ledger: str,
+    refusal: UsageError,
+    transport: "Transport | None",
+    rehearsal: "Rehearsal | None" = None,
 ) -> Answerer[FormPrompt]:
     """Open an answerer of forms; a baseline that answers cases is none and raises `refusal`.
 
-    `ledger` is the name of the file that a replay is read from.
+    `ledger` is the name of the file that a replay is read from. In a rehearsal, a model needs no key and is not asked.
     """
     provider, _, name = spec.partition("/")
     if spec == RULES:
@@ -105,6 +112,12 @@ def open_form_answerer(
         raise refusal
     if provider == "replay":
         return ReplayAnswerer(spec, Path(name), ledger)
-    return open_model_answerer(
-        spec, base_urls=terms.base_urls, transport=transport, prices=terms.price_source, is_batch=terms.batch
+    model = open_model_answerer(
+        spec,
+        base_urls=terms.base_urls,
+        transport=transport,
+        prices=terms.price_source,
+        needs_key=rehearsal is None,
+        is_batch=terms.batch,
     )
+    return model if rehearsal is None else rehearsal.stand_in(model)

@@ -94,6 +94,36 @@ class SectionedCommand(click.Command):
                 formatter.write_dl([record for _, record in listed])
 
 
+_FLAG = re.compile(r"(?<![\w-])--(no-)?([a-z][a-z-]*[a-z])(?: (\d[\d./]*))?(?![\w-])")
+
+
+class PlanCommand(click.Command):
+    """A command that is told by a plan what other commands are told by flags, and names its fields in their place."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Carry it out; what a message says of a flag that it does not have is said of the plan's field."""
+        try:
+            return super().invoke(ctx)
+        except MedThinkError as error:
+            error.remedy = self.by_field(error.remedy)
+            raise
+
+    def by_field(self, text: str) -> str:
+        """The text with fields of the plan in place of flags that the command does not have."""
+        own = {name for param in self.params for name in (*param.opts, *param.secondary_opts)}
+
+        def say(found: re.Match[str]) -> str:
+            flag, _, value = found[0].partition(" ")
+            if flag in own:
+                return found[0]
+            name = found[2].replace("-", "_")
+            given = "false" if found[1] else f'"{value}"' if value else ""
+            return f"{name} = {given} in the plan" if given else f"{name} in the plan"
+
+        # What is said of another command stays.
+        return text if "medthink " in text else _FLAG.sub(say, text)
+
+
 HELP_FLAGS = ("-h", "--help")
 
 

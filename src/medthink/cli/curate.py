@@ -10,7 +10,7 @@ import click
 import msgspec
 from msgspec import to_builtins
 
-from medthink.cli.command import LazyGroup
+from medthink.cli.command import LazyGroup, PlanCommand
 from medthink.cli.flags import (
     PATH,
     SENDING,
@@ -83,7 +83,7 @@ def curate() -> None:
     """
 
 
-@click.command("build")
+@click.command("build", cls=PlanCommand)
 @click.argument("plan", metavar="PLAN.toml", type=PATH)
 @click.option(
     "--since",
@@ -274,6 +274,7 @@ _SHARED = {
     "model": model_flag,
     "repeats": repeats_flag,
     "out": out_folder.but(required=False),
+    "schema": condition_flag("use_schema"),
     **{name: condition_flag(name) for name in ("effort", "temperature", "max_tokens")},
 }
 

@@ -79,6 +79,7 @@ class ModelSettings(CallSettings, frozen=True, kw_only=True):
     effort: Annotated[Effort | None, Meta(description="Reasoning effort of the model.")] = None
     temperature: Annotated[NotNegative | None, Meta(description="Sampling temperature.")] = None
     max_tokens: Annotated[AtLeastOne | None, Meta(description="Maximum tokens per reply.")] = None
+    schema: Annotated[bool, Meta(description="Send the schema of the reply.")] = True
 
     @property
     def has_model(self) -> bool:
@@ -91,7 +92,7 @@ class ModelSettings(CallSettings, frozen=True, kw_only=True):
         """An almost empty request with these settings, to see whether the provider accepts them."""
         return Request(
             parts=(TextPart("?"),),
-            schema=EXAMPLE_SCHEMA,
+            schema=EXAMPLE_SCHEMA if self.schema else None,
             is_json_checked=False,
             max_tokens=self.max_tokens,
             temperature=self.temperature,

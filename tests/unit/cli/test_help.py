@@ -149,3 +149,23 @@ print(*sorted({SLOW!r} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.split() == []
+
+
+def test_a_command_with_a_plan_is_told_of_fields_in_place_of_flags(tmp_path, monkeypatch, capsys):
+    from small_benchmark import write_benchmark
+
+    monkeypatch.chdir(tmp_path)
+    write_benchmark(tmp_path / "bench", cases=2)
+    model = 'model = "server/m"\nbase_url = ["http://127.0.0.1:9/v1"]\nmax_wait = 0.0\n'
+    (tmp_path / "sweep.toml").write_text(f'data = "bench"\nout = "runs"\n[[models]]\n{model}')
+    assert run_command(["sweep", "sweep.toml", "-q"]) == 3
+    told = capsys.readouterr().err
+    assert "base_url in the plan; preflight = false in the plan skips this check" in told
+    assert run_command(["sweep", "sweep.toml", "-q", "--max-usd", "1"]) != 0
+    assert "--price" not in capsys.readouterr().err
+    (tmp_path / "cases.csv").write_text("diagnosis,history\nGout,A man.\n")
+    ingest = 'work = "w"\n[ingest]\nsource = "cases.csv"\nmin_images = 0\nneeds_licence = false\n'
+    (tmp_path / "build.toml").write_text(f"{ingest}[leaks]\n{model}max_usd = 1.0\n")
+    assert run_command(["curate", "build", "build.toml", "-q"]) == 2
+    told = capsys.readouterr().err
+    assert 'price = "5/30" in the plan' in told and "--price" not in told

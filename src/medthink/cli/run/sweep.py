@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec import to_builtins
 
-from medthink.cli.command import HELP_FLAGS
+from medthink.cli.command import HELP_FLAGS, PlanCommand
 from medthink.cli.flags import (
     dry_run_flag,
     json_flag,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _FIGURE = "overview.svg"
 
 
-@click.command()
+@click.command(cls=PlanCommand)
 @click.argument("plan", metavar="PLAN.toml", type=click.Path(path_type=Path))
 @max_usd_flag
 @max_calls_flag
@@ -98,7 +98,10 @@ def _refuse_errors(session: "SweepSession") -> None:
 def _name_error(run: str, error: MedThinkError) -> MedThinkError:
     """The error that ended a run, with the run's name before it."""
     kind = OutsideError if isinstance(error, OutsideError) else MedThinkError
-    return kind(f"{run}: {error}")
+    command = click.get_current_context().command
+    assert isinstance(command, PlanCommand)
+    said = str(error).partition("\n  → ")[0]
+    return kind(f"{run}: {said}", remedy=command.by_field(error.remedy))
 
 
 def _refuse_failures(session: "SweepSession") -> None:

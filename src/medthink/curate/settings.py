@@ -143,6 +143,7 @@ class OptionSettings(ModelSettings, frozen=True, kw_only=True):
 
     add_answer: Annotated[bool, Meta(description="Add the diagnosis if nothing in the list resembles it.")] = False
     distractor_runs: Annotated[tuple[str, ...], Meta(description="Runs whose wrong answers are hard distractors.")] = ()
+    one_style: Annotated[bool, Meta(description="Write every name of every list in one style.")] = True
 
 
 class LeakSettings(ModelSettings, frozen=True, kw_only=True):

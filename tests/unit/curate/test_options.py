@@ -25,6 +25,7 @@ from medthink.curate.stages.balance import (
     shorten_options,
     within_cap,
 )
+from medthink.curate.stages.options import in_one_style
 from medthink.runs.session import run
 from medthink.workflow.condition import Condition
 from small_benchmark import write_benchmark
@@ -293,3 +294,55 @@ def test_the_sample_resolves_every_gold_and_keeps_its_bars(tmp_path):
     assert max(letters.values()) - min(letters.values()) <= 1
     for one in dealt:
         assert all(any(text in name for name in one.notes.candidates) for text in one.case.question.options.values())
+
+
+@pytest.mark.parametrize(
+    ("stated", "written"),
+    [
+        ("Giant Cell Tumour of Bone", "Giant cell tumour of bone"),
+        ("giant cell tumor of bone.", "Giant cell tumor of bone"),
+        ("RENAL CELL CARCINOMA", "Renal cell carcinoma"),
+        ("Non-Hodgkin Lymphoma", "Non-Hodgkin lymphoma"),
+        ("Ewing Sarcoma", "Ewing sarcoma"),
+        ("Hereditary Hemorrhagic Telangiectasia (HHT)", "Hereditary hemorrhagic telangiectasia (HHT)"),
+        ("Langerhans Cell Histiocytosis", "Langerhans cell histiocytosis"),
+        ("Type II Diabetes", "Type II diabetes"),
+        ("COVID-19 Pneumonia", "COVID-19 pneumonia"),
+        ("GIST", "GIST"),
+        ("Anaplastic meningioma (WHO Grade III)", "Anaplastic meningioma (WHO grade III)"),
+        ("Lymphoma (primary", "Lymphoma"),
+        ("Lymphoma) of bone", "Lymphoma of bone"),
+        (f"Tuberculosis - it is common where the patient lived{' and worked' * 8}", "Tuberculosis"),
+        ("Infectious", ""),
+        ("Benign neoplasms:", ""),
+        ("word " * 40, ""),
+        ("", ""),
+    ],
+)
+def test_every_name_is_written_in_one_style(stated, written):
+    assert in_one_style(stated) == written
+    assert in_one_style(written) == written
+
+
+def test_the_right_name_is_written_like_the_others(tmp_path):
+    listed = (
+        "Neoplastic:",
+        "Renal Cell Carcinoma",
+        "oncocytoma.",
+        "- Wilms Tumor",
+        "ANGIOMYOLIPOMA",
+        "Renal abscess (old",
+    )
+    given = draft(1, diagnosis="RENAL CELL CARCINOMA.", differential=listed, aliases={"Renal Cell Carcinoma": ("RCC",)})
+    kept = try_stage("options", tmp_path, [given]).kept[1]
+    names = ("Renal cell carcinoma", "Oncocytoma", "Wilms tumor", "Angiomyolipoma", "Renal abscess")
+    assert kept.notes.candidates == names and kept.notes.aliases[kept.gold] == ("RCC",)
+    rule(
+        try_stage("options", tmp_path / "c", [draft(1, diagnosis="Grawitz tumour", differential=listed)]),
+        value=listed[1],
+    )
+    as_ruled = try_stage("options", tmp_path / "c", [draft(1, diagnosis="Grawitz tumour", differential=listed)])
+    assert as_ruled.kept[1].gold == "Renal cell carcinoma"
+    assert as_ruled.decisions[1].reason == "ruled-in"
+    as_listed = try_stage("options", tmp_path / "b", [given], one_style=False).kept[1]
+    assert as_listed.gold == "Renal Cell Carcinoma"

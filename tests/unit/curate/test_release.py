@@ -40,7 +40,7 @@ test_share = 0.25
 def case(number: int, **fields: Any) -> dict[str, Any]:
     """A raw case with a list of seven names of many lengths."""
     chance = np.random.default_rng(number)
-    names = [f"{'x' * int(chance.integers(4, 40))}itis {number} {letter}" for letter in "abcdefg"]
+    names = [f"X{'x' * int(chance.integers(4, 40))}itis {number} {letter}" for letter in "abcdefg"]
     return {
         "id": number,
         "clinical_history": " ".join(f"word{chance.integers(30)}" for _ in range(60)),

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from medthink.cli.command import run_command
 from medthink.cli.run.display import say_cache_used
-from medthink.models.prices import Charge, load_prices
+from medthink.models.prices import Charge, Price, load_prices
 from medthink.models.request import Attempt, ImagePart, Request, TextPart, Usage
 from medthink.runs.calls.answerers import ModelAnswerer
 from medthink.runs.dry_run import estimate
@@ -135,3 +135,12 @@ def test_the_most_that_a_call_may_cost_counts_what_goes_into_the_cache(spec, fac
     assert not is_marked and is_marked_again == (factor > 1)
     assert most == pytest.approx(least * factor, rel=0.02)
     assert worst(repeated, is_batch=True) == worst(alone, is_batch=True), "in a batch nothing is marked"
+
+
+def test_without_a_limit_the_longest_reply_at_the_effort_is_reserved():
+    def worst(**fields):
+        answerer = ModelAnswerer("openai/gpt-6-sol", base_urls=(), transport=None, price=Price(input=0.0, output=1.0))
+        return answerer.worst_cost_usd(Request(parts=(TextPart("?"),), **fields)) * 1e6
+
+    assert worst() == worst(effort="low") == 16_384 < worst(effort="high") < worst(effort="max") == 128_000
+    assert worst(effort="max", max_tokens=500) == 500

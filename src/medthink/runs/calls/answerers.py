@@ -13,7 +13,7 @@ from medthink.core.errors import MedThinkError, UsageError
 from medthink.core.plugins import load_plugin
 from medthink.models.catalog import PROVIDERS
 from medthink.models.prices import PRICE_FORM, Price, PriceSource, find_price
-from medthink.models.request import Attempt, AttemptLog, Model, ModelError, Reply, Request, Usage
+from medthink.models.request import Attempt, AttemptLog, Effort, Model, ModelError, Reply, Request, Usage
 from medthink.models.tokens import estimate_input_tokens, most_input_tokens
 from medthink.models.wires import Encoded, HttpReply
 from medthink.models.wires.openai_responses import sells_cache
@@ -29,8 +29,16 @@ if TYPE_CHECKING:
     from medthink.models.transport import Transport
 
 NOWHERE = "http://localhost"
-# Output tokens budgeted for a reply without --max-tokens: a long reply of a reasoning model.
+# Output tokens budgeted without --max-tokens: a long reply of a reasoning model, and the longest at high effort.
 _ASSUMED_OUTPUT_TOKENS = 16_384
+_AT_HIGH_EFFORT: dict[Effort, int] = {"high": 32_768, "xhigh": 65_536, "max": 128_000}
+
+
+def _most_output(request: Request) -> int:
+    """The most output tokens that the reply may come to."""
+    if request.max_tokens is not None or request.effort is None:
+        return request.max_tokens or _ASSUMED_OUTPUT_TOKENS
+    return _AT_HIGH_EFFORT.get(request.effort, _ASSUMED_OUTPUT_TOKENS)
 
 
 class HasKind(Protocol):
@@ -158,7 +166,7 @@ class ModelAnswerer:
         """The price of the most that the input may come to, and of all the output allowed."""
         target, tier = self._model.target, self._model.transport.service_tier or ""
         tokens = most_input_tokens(request, target.provider, target.name)
-        most = request.max_tokens or _ASSUMED_OUTPUT_TOKENS
+        most = _most_output(request)
         written = tokens if self.writes_cache(request) else 0
         return self.cost_usd(Usage(input=tokens, output=most, written=written, tier=tier))
 
@@ -257,7 +265,7 @@ class AddedAnswerer(NoPreflight):
         if self._price is None:
             return None
         most = most_input_tokens(request, *self._counted_as)
-        return self._price.cost_usd(Usage(input=most, output=request.max_tokens or _ASSUMED_OUTPUT_TOKENS))
+        return self._price.cost_usd(Usage(input=most, output=_most_output(request)))
 
     async def close(self) -> None:
         """Nothing to close."""

@@ -190,6 +190,7 @@ def _rows(marks: "KindGrades") -> Iterator[tuple[str, str, str]]:
         apart = "" if is_counted(name) else _APART
         yield f"finds {name}{apart}", rate_text(one), f"{one.n:,}"
     yield "finds errors, all counted edits", rate_text(marks.sensitivity), f"{marks.sensitivity.n:,}"
+    yield f"right: the {marks.guesser_name} guesser", rate_text(marks.guesser), f"{marks.guesser.n:,}"
     for name, one in marks.accepted.items():
         yield f"accepts {name}", rate_text(one), f"{one.n:,}"
     for name, one in (

@@ -1,7 +1,10 @@
 """The exam: a judge that tells edits from twins passes, one that does not is marked, and nothing is asked twice."""
 
+import csv
 import json
 from collections import Counter
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -14,8 +17,11 @@ from medthink.cases.benchmark import Benchmark
 from medthink.cli.command import run_command
 from medthink.core.errors import DataError, UsageError
 from medthink.judge.edits import DELETED, EDITS, INVENTED, OPTION, falsify
+from medthink.judge.edits.harmless import lengthen_sentence, merge_sentences
 from medthink.judge.edits.harmless import reword as reword_sentence
+from medthink.judge.edits.plausible import References
 from medthink.judge.exam.grading import is_right_label
+from medthink.judge.exam.guessers import guess_exam, guess_sentences
 from medthink.judge.exam.make import ExamPlan, make_exam, sentences_of
 from medthink.judge.exam.results import (
     LONGER,
@@ -25,18 +31,21 @@ from medthink.judge.exam.results import (
     ExamResult,
     ExamText,
     KindGrades,
+    describe_exam,
     keep_results,
     read_results,
     read_sheets,
 )
 from medthink.judge.exam.run import ExamSpec, read_rewordings, run_exam
 from medthink.judge.judged import read_judgements
+from medthink.judge.judgement import JudgeConfig
 from medthink.judge.session import JudgeSpec, judge_run
 from medthink.runs.manifest import RunSpec
 from medthink.runs.session import run_session
-from medthink.stats.estimate import Estimate
+from medthink.stats.estimate import Estimate, Measured, Undefined
 
 ITEMS = 12
+SAMPLE = Path(__file__).parents[4] / "shared/data/eurorad_sample.csv"
 
 
 @pytest.fixture(scope="module")
@@ -55,19 +64,22 @@ def sit(bench: Path, out: Path, server: JudgeServer | None = None, **changes):
     return run_exam(ExamSpec(**(terms | changes)))
 
 
+@cache
+def said() -> frozenset[str]:
+    """All that the expert's texts say, in these words or with a harmless change."""
+    found = set()
+    for sentences in map(sentences_of, FINDINGS):
+        pairs = (merge_sentences(one, other) for one, other in pairwise(sentences))
+        for sentence in sentences:
+            turns = range(12)
+            found |= {sentence, *(lengthen_sentence(sentence, turn) for turn in turns)}
+            found |= {reworded for turn in turns if (reworded := reword_sentence(sentence, turn))}
+        found |= {merged for merged in pairs if merged}
+    return frozenset(found)
+
+
 def is_said(unit: str) -> bool:
-    """Whether an expert's text says it, in these words or with a harmless change."""
-    harmless = unit.removesuffix(", which is worth noting at this point.").removesuffix(".")
-    for word in ("showed", "revealed", "noted", "seen", "sign of", "evidence of"):
-        harmless = harmless.replace(word, "~")
-    for text in FINDINGS:
-        for sentence in sentences_of(text):
-            plain = sentence.removesuffix(".")
-            for word in ("showed", "revealed", "noted", "seen", "sign of", "evidence of"):
-                plain = plain.replace(word, "~")
-            if harmless in (plain, plain.replace("2.5 cm", "25 mm").replace("12 mm", "1.2 cm")):
-                return True
-    return False
+    return unit in said()
 
 
 def look_for(finding: str, text: str) -> str:
@@ -375,7 +387,10 @@ def rate(value: float, low: float, n: int = 320) -> Estimate:
     return Estimate(value=value, low=low, high=1.0, level=0.95, n=n, clusters=n, method="made")
 
 
-def marks_of(sensitivity=0.93, edit=0.9, true=0.97) -> KindGrades:
+NO_GUESSER = Undefined(reason="no such units", n=0)
+
+
+def marks_of(sensitivity=0.93, edit=0.9, true=0.97, guesser: Measured = NO_GUESSER) -> KindGrades:
     return KindGrades(
         asked=100,
         judged=100,
@@ -385,6 +400,7 @@ def marks_of(sensitivity=0.93, edit=0.9, true=0.97) -> KindGrades:
         same_again=rate(1, 1),
         kappa_again=rate(1, 1),
         same_reversed=rate(1, 1),
+        guesser=guesser,
     )
 
 
@@ -471,3 +487,85 @@ def test_sheets_of_an_exam_are_kept_as_they_were_asked(bench, tmp_path):
     assert read_sheets(tmp_path / "exam") == make(bench)
     order = JudgeSpec(run=judged_run(bench, tmp_path), judges=("baseline/rules",))
     assert judge_run(order).calls_made > 0
+
+
+def test_the_source_free_guesser_is_right_as_often_as_wrong(bench):
+    found = guess_exam(make(bench, items=40), "steps")
+    assert found.low <= 0.5 <= found.high
+
+
+def test_an_exam_that_can_be_guessed_without_the_case_is_told_apart(bench):
+    sheets = make(bench, items=40)
+    given_away = [
+        msgspec.structs.replace(
+            sheet,
+            texts=(text := " ".join(words(sheet)),),
+            spans=tuple((text.index(one), text.index(one) + len(one)) for one in words(sheet)),
+        )
+        for sheet in sheets
+        if sheet.form == "statements" and sheet.reverses is None
+    ]
+    assert guess_sentences(given_away).low > 0.5
+    fault = marks_of(guesser=rate(0.7, 0.6)).shortfalls()
+    assert fault == ("the exam can be guessed without the case",)
+    assert marks_of(guesser=rate(0.55, 0.45)).shortfalls() == ()
+
+
+def words(sheet: ExamText) -> list[str]:
+    """Its sentences; those made false say so."""
+    units = [sheet.texts[0][start:end] for start, end in sheet.spans]
+    return [one if sheet.change_of(place).is_true else f"Zz {one}" for place, one in enumerate(units)]
+
+
+def test_the_verbatim_guesser_sits_the_exam_in_omissions_and_fails(bench, tmp_path, capsys):
+    (result,) = sit(bench, tmp_path / "exam").results
+    marks = result.kinds["omissions"]
+    assert marks.guesser.value < 0.85 and marks.guesser_name == "verbatim"
+    assert result.kinds["steps"].guesser_name == "source-free"
+    run_command(["exam", "--judge", "baseline/rules", "--out", str(tmp_path / "exam")])
+    shown = capsys.readouterr().out
+    assert "right: the verbatim guesser" in shown and "right: the source-free guesser" in shown
+    seat = JudgeConfig(judge=result.judge, setting=result.setting, prompt=result.prompts["steps"])
+    assert "; the source-free guesser is right in " in describe_exam([result], seat, "steps")
+
+
+def test_edits_say_nothing_that_no_expert_would_write():
+    texts = ("There was early enhancement.", "The left kidney is small.", "The right lung is clear.", "A small node.")
+    references = References.of(texts)
+    assert references.allow("The mass in the left lung.", "The mass in the right lung.")
+    assert not references.allow("There was distal stenosis.", "There was proximal enhancement.")
+    assert not references.allow("An ivory-like increase.", "An ivory-like decrease.")
+    assert not references.allow("A node of 2.2 cm.", "A node of 22 cm.")
+    assert references.allow("A node of 12 mm.", "A node of 24 mm.")
+
+
+def test_true_edits_are_many_and_false_sentences_are_rephrased_too(bench):
+    sheets = [one for one in make(bench, items=40) if one.form == "statements" and one.reverses is None]
+    longer = {
+        sheet.texts[0][slice(*sheet.spans[change.place])].replace(change.before.rstrip("."), "")
+        for sheet in sheets
+        for change in sheet.changes
+        if change.edit == LONGER
+    }
+    assert len(longer) >= 8
+    false = [change for sheet in sheets for change in sheet.changes if not change.is_true]
+    assert 0.2 < sum(change.is_rephrased for change in false) / len(false) < 0.6
+    merged = [change for sheet in sheets for change in sheet.changes if len(sentences_of(change.before)) == 2]
+    assert merged and all(change.edit == REWORDED for change in merged)
+
+
+@pytest.mark.skipif(not SAMPLE.is_file(), reason="no shared/data/eurorad_sample.csv")
+def test_the_guessers_do_no_better_on_real_findings(bench):
+    one = next(iter(Benchmark.open(bench)["test"]))
+    with SAMPLE.open(encoding="utf-8", newline="") as stream:
+        texts = [row["PostDescription"].split("Imaging Findings:")[-1].strip() for row in csv.DictReader(stream)]
+    cases = [
+        msgspec.structs.replace(
+            one, id=number, reference=msgspec.structs.replace(one.reference, findings=text, discussion="", images=())
+        )
+        for number, text in enumerate(texts, start=1)
+    ]
+    sheets = make_exam(cases, ExamPlan())
+    found = guess_sentences(sheets)
+    assert found.n > 200 and found.low <= 0.5 <= found.high
+    assert guess_exam(sheets, "omissions").high < 0.85

@@ -37,7 +37,7 @@ def exam_of(seat: JudgeConfig, found: float) -> ExamResult:
     marks = KindGrades(
         asked=100, judged=100, sensitivity=rate(found), found={"side": rate(found)},
         accepted={UNTOUCHED: rate(0.97), REWORDED: rate(0.97)}, same_again=rate(1), kappa_again=rate(1),
-        same_reversed=rate(1),
+        same_reversed=rate(1), guesser=rate(0.5),
     )  # fmt: skip
     return ExamResult(
         judge=seat.judge, setting=seat.setting, exam="e", benchmark="b", prompts={"steps": seat.prompt}, models=(),

@@ -19,6 +19,7 @@ from medthink.judge.edits.opposites import (
     swap_side,
     swap_signal,
 )
+from medthink.judge.edits.plausible import References
 
 OPTION = "wrong option"
 INVENTED = "invented finding"
@@ -60,8 +61,11 @@ def is_counted(edit: str) -> bool:
     return EDITS[edit].is_counted if edit in EDITS else edit == DELETED
 
 
-def falsify(sentence: str, said: Iterable[str] = ()) -> dict[str, str]:
-    """The false versions of a sentence by edit; none may repeat `said`, what the expert says elsewhere."""
+def falsify(sentence: str, said: Iterable[str] = (), *, references: References | None = None) -> dict[str, str]:
+    """The false versions of a sentence by edit; none may repeat `said`, what the expert says elsewhere.
+
+    With `references`, none may say what such texts do not: it would be told false without the case.
+    """
     if not is_claim(sentence):
         return {}
     others = list(said)
@@ -69,5 +73,8 @@ def falsify(sentence: str, said: Iterable[str] = ()) -> dict[str, str]:
     return {
         name: text
         for name, text in versions.items()
-        if text is not None and text != sentence and not is_stated_in(text, others)
+        if text is not None
+        and text != sentence
+        and not is_stated_in(text, others)
+        and (references is None or references.allow(sentence, text))
     }

@@ -8,6 +8,7 @@ import numpy as np
 
 from medthink.core.digest import digest_value, seed_from
 from medthink.judge.edits import EDITS, INVENTED, is_counted
+from medthink.judge.exam.guessers import guess_exam
 from medthink.judge.exam.results import (
     LONGER,
     REWORDED,
@@ -58,7 +59,10 @@ def grade_exam(
     for one in answers:
         seats.setdefault((one.judgement.judge, _write(one.judgement.setting)), []).append(one)
     due = {what: len(list(sheets_due(sheets, what))) for what in KINDS}
-    return tuple(_result(own, answers, due, exam=exam, benchmark=benchmark) for _, own in sorted(seats.items()))
+    guessers = {what: guess_exam(sheets, what) for what in KINDS if not KINDS[what].is_pairwise}
+    return tuple(
+        _result(own, answers, due, guessers, exam=exam, benchmark=benchmark) for _, own in sorted(seats.items())
+    )
 
 
 def _write(setting: JudgeSettings) -> bytes:
@@ -96,11 +100,17 @@ def is_right_label(what: str, change: ExamEdit, label: Label) -> bool:
 
 
 def _result(
-    own: Sequence[_Answer], everybody: Sequence[_Answer], due: Mapping[str, int], *, exam: str, benchmark: str
+    own: Sequence[_Answer],
+    everybody: Sequence[_Answer],
+    due: Mapping[str, int],
+    guessers: Mapping[str, Measured],
+    *,
+    exam: str,
+    benchmark: str,
 ) -> ExamResult:
     first = own[0].judgement
     whats = [what for what in KINDS if any(one.judgement.what == what for one in own)]
-    kinds = {what: _mark_kind(what, own, due[what]) for what in whats if not KINDS[what].is_pairwise}
+    kinds = {what: _mark_kind(what, own, due[what], guessers[what]) for what in whats if not KINDS[what].is_pairwise}
     is_paired = any(KINDS[what].is_pairwise for what in whats)
     return ExamResult(
         judge=first.judge,
@@ -115,7 +125,7 @@ def _result(
     )
 
 
-def _mark_kind(what: str, own: Sequence[_Answer], due: int) -> KindGrades:
+def _mark_kind(what: str, own: Sequence[_Answer], due: int, guesser: Measured) -> KindGrades:
     answers = [one for one in own if one.judgement.what == what]
     first = [one for one in answers if one.judgement.repeat == 0]
     plain = [one for one in first if one.sheet.reverses is None]
@@ -135,6 +145,7 @@ def _mark_kind(what: str, own: Sequence[_Answer], due: int) -> KindGrades:
         same_again=_same(again),
         kappa_again=_kappa(again, what),
         same_reversed=_same(turned),
+        guesser=guesser,
     )
 
 

@@ -15,13 +15,16 @@ from medthink.judge.decisive import list_by_rule
 from medthink.judge.edits import DELETED, EDITS, INVENTED, OPTION, falsify
 from medthink.judge.edits.findings import delete_finding, invent_finding, name_other_options
 from medthink.judge.edits.guards import is_claim, is_stated_in
-from medthink.judge.edits.harmless import lengthen_sentence, reword
+from medthink.judge.edits.harmless import lengthen_sentence, merge_sentences, reword
+from medthink.judge.edits.plausible import References
 from medthink.judge.exam.results import LONGER, REWORDED, UNTOUCHED, ExamEdit, ExamText, join_sentences
 from medthink.workflow.carried import carry
 from medthink.workflow.sentences import split_sentences
 
 # About the number of steps in a rationale.
 _MOST_SENTENCES = 8
+# In every fourth text two sentences are merged.
+_MERGED_EACH = 4
 _FILLER = (
     "As always, the images are to be read in the light of the clinical history.",
     "Careful and systematic reading of every image is the foundation of a good diagnosis.",
@@ -106,8 +109,9 @@ def _statement_sheets(
 ) -> Iterator[ExamText]:
     """The exam texts for every edit; rare edits choose first, and each case is used as rarely as possible."""
     drafts: dict[str, list[_Draft]] = {name: [] for name in (*EDITS, OPTION, INVENTED)}
+    references = References.of(text for case in cases.values() for text in _expert_texts(case))
     for case in cases.values():
-        for edit, draft in _drafts(case, chance):
+        for edit, draft in _drafts(case, chance, references):
             drafts[edit].append(draft)
     used: Counter[int] = Counter()
     for edit in sorted(drafts, key=lambda name: len(drafts[name])):
@@ -122,13 +126,17 @@ def _statement_sheets(
             yield _sheet(draft, edit, number, f"{case.reference.answer}: {case.reference.answer_text}")
 
 
-def _drafts(case: Case, chance: Random) -> Iterator[tuple[str, _Draft]]:
+def _expert_texts(case: Case) -> tuple[str, ...]:
+    return (case.reference.findings, case.reference.discussion, *(image.caption for image in case.reference.images))
+
+
+def _drafts(case: Case, chance: Random, references: References) -> Iterator[tuple[str, _Draft]]:
     """Every way in which a sentence of the case can be made false."""
     findings, discussion = (sentences_of(text) for text in (case.reference.findings, case.reference.discussion))
     captions = [one for image in case.reference.images for one in sentences_of(image.caption)]
     for place, sentence in enumerate(findings):
         said = [*findings[:place], *findings[place + 1 :], *captions, *discussion]
-        for edit, text in falsify(sentence, said).items():
+        for edit, text in falsify(sentence, said, references=references).items():
             yield edit, _Draft(case.id, findings, place, text)
     lead = findings[: _MOST_SENTENCES - 1]
     options = case.question.options.values()
@@ -148,13 +156,17 @@ def _sheet(draft: _Draft, edit: str, number: int, answer: str) -> ExamText:
     window = list(draft.sentences[first : first + _MOST_SENTENCES])
     place = draft.place - first
     before = "" if draft.is_new else window[place]
-    changes = [ExamEdit(place=place, edit=edit, is_true=False, before=before)]
-    window[place] = draft.text
-    twin = _twin(window, place, longer=number % 2 == 1)
+    # False sentences are reworded and lengthened like true ones, or their wording would give them away.
+    rephrased = _rephrase(draft.text, number) if number % 4 > 1 and not draft.is_new else None
+    window[place] = rephrased or draft.text
+    changes = [ExamEdit(place=place, edit=edit, is_true=False, before=before, is_rephrased=rephrased is not None)]
+    twin = _twin(window, place, number)
     if twin is not None:
         change, text = twin
         window[change.place] = text
         changes.append(change)
+    if number % _MERGED_EACH == 0:
+        changes = _merge(window, changes)
     text, spans = join_sentences(window)
     return ExamText(
         number=number,
@@ -167,13 +179,34 @@ def _sheet(draft: _Draft, edit: str, number: int, answer: str) -> ExamText:
     )
 
 
-def _twin(window: Sequence[str], edited: int, *, longer: bool) -> tuple[ExamEdit, str] | None:
+def _merge(window: list[str], changes: list[ExamEdit]) -> list[ExamEdit]:
+    """Merge two neighbours that nothing was done to, if there are any; the places of later changes move."""
+    changed = {change.place for change in changes}
+    for place in range(len(window) - 1):
+        if {place, place + 1} & changed:
+            continue
+        merged = merge_sentences(window[place], window[place + 1])
+        if merged:
+            before = " ".join(window[place : place + 2])
+            window[place : place + 2] = [merged]
+            moved = [replace(one, place=one.place - (one.place > place)) for one in changes]
+            return [*moved, ExamEdit(place=place, edit=REWORDED, is_true=True, before=before)]
+    return changes
+
+
+def _rephrase(sentence: str, number: int) -> str | None:
+    """The sentence in other words, or longer; every rule takes its turn."""
+    is_longer = number % 2 == 1
+    return lengthen_sentence(sentence, number // 2) if is_longer else reword(sentence, number // 2)
+
+
+def _twin(window: Sequence[str], edited: int, number: int) -> tuple[ExamEdit, str] | None:
     """A harmless edit of the nearest sentence to the edited one that allows it."""
     places = sorted((place for place in range(len(window)) if place != edited), key=lambda place: abs(place - edited))
     for place in places:
-        text = lengthen_sentence(window[place]) if longer else reword(window[place])
+        text = _rephrase(window[place], number)
         if text is not None:
-            name = LONGER if longer else REWORDED
+            name = LONGER if number % 2 == 1 else REWORDED
             return ExamEdit(place=place, edit=name, is_true=True, before=window[place]), text
     return None
 

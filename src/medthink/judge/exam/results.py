@@ -24,12 +24,16 @@ LONGER = "longer"
 
 
 class ExamEdit(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The edit of one unit, whether the unit is still true, and its original wording."""
+    """The edit of one unit, whether the unit is still true, and its original wording.
+
+    `is_rephrased` says that a false unit was also put in other words, like a true one.
+    """
 
     place: int
     edit: str
     is_true: bool
     before: str
+    is_rephrased: bool = False
 
 
 class ExamText(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -138,6 +142,7 @@ LEAST_SENSITIVITY = 0.85
 LEAST_PER_EDIT = 0.75
 LEAST_SPECIFICITY = 0.90
 LEAST_JUDGED = 0.99
+_HALF = 0.5
 _TRUE_UNITS = (UNTOUCHED, REWORDED)
 
 
@@ -147,7 +152,8 @@ class KindGrades(msgspec.Struct, frozen=True, kw_only=True):
     `found` is, by edit, the share of false units labelled false; `sensitivity` is the same over all counted edits.
     `accepted` is the share of true units labelled true: untouched, reworded, longer. `same_again` is how often it
     repeats its label when asked again (`kappa_again` corrects for chance), `same_reversed` when the units come in
-    reverse order. `asked` counts every sheet of the exam, also those that the judge has not reached.
+    reverse order. `asked` counts every sheet of the exam, also those that the judge has not reached. `guesser` is the
+    share right of a guesser that sits the same exam: the source-free one of sentences, the verbatim one of omissions.
     """
 
     asked: int
@@ -158,6 +164,26 @@ class KindGrades(msgspec.Struct, frozen=True, kw_only=True):
     same_again: Measured
     kappa_again: Measured
     same_reversed: Measured
+    guesser: Measured
+
+    @property
+    def guesser_name(self) -> str:
+        """Which guesser sat the exam."""
+        return "verbatim" if DELETED in self.found else "source-free"
+
+    @property
+    def guesser_fault(self) -> str:
+        """What a guesser's figure says against the exam; empty if nothing.
+
+        Without the case, true and false sentences cannot be told apart; a finding that is looked for word for word is
+        not found often enough to pass.
+        """
+        if not isinstance(self.guesser, Estimate):
+            return ""
+        if DELETED in self.found:
+            return "the verbatim guesser reaches the floor" if self.guesser.value >= LEAST_SENSITIVITY else ""
+        contains_half = self.guesser.low is None or self.guesser.low <= _HALF <= (self.guesser.high or 1.0)
+        return "" if contains_half else "the exam can be guessed without the case"
 
     @property
     def specificity(self) -> Measured:
@@ -184,6 +210,7 @@ class KindGrades(msgspec.Struct, frozen=True, kw_only=True):
                 for text in _below(f"accepts {name}", self.accepted[name], LEAST_SPECIFICITY, by_limit=by_limit)
             ),
         ]
+        found += [self.guesser_fault] if self.guesser_fault else []
         if self.judged < LEAST_JUDGED * self.asked:
             found.append(f"judged {self.judged:,} of {self.asked:,} sheets")
         return tuple(found)
@@ -286,4 +313,6 @@ def _marks_text(result: ExamResult, what: str) -> str:
         return ""
     marks = result.kinds[what]
     mark = f"{BELOW_FLOOR}: " if marks.shortfalls() else "passed: "
-    return f"{mark}finds {rate_cell(marks.sensitivity)}, accepts {rate_cell(marks.specificity)}"
+    told = f"{mark}finds {rate_cell(marks.sensitivity)}, accepts {rate_cell(marks.specificity)}"
+    guesser = f"; the {marks.guesser_name} guesser is right in {rate_cell(marks.guesser)}"
+    return told + guesser if isinstance(marks.guesser, Estimate) else told

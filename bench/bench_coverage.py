@@ -7,6 +7,7 @@ what should hold and how often it did; the Monte-Carlo error of a 5 % rate is 1.
 """
 
 import sys
+from collections.abc import Callable
 from statistics import NormalDist
 
 import msgspec
@@ -303,6 +304,24 @@ def memory(rng: np.random.Generator, repeats: int) -> None:
         print(f"{known:.0%} of {cases} cases remembered: alarm in {alarms / repeats:.1%}")
 
 
+def dating(rng: np.random.Generator, repeats: int) -> None:
+    """Models that date cases to within so many numbers, evenly or with a peak, and remember nothing: alarms at 1 %."""
+    shapes: dict[str, Callable[[int, int], np.ndarray]] = {
+        "even": lambda reach, n: rng.integers(-reach, reach + 1, n),
+        "normal": lambda reach, n: np.rint(rng.normal(0, reach, n)).astype(int),
+        "peaked": lambda reach, n: np.rint(rng.laplace(0, reach, n)).astype(int),
+    }
+    for name, draw in shapes.items():
+        for reach in (1, 5, 40, 500):
+            for cases in (60, 180):
+                labels = [np.sort(rng.choice(18_000, cases, replace=False)) + 9_000 for _ in range(repeats)]
+                found = [
+                    labels_recalled((one + draw(reach, cases)).tolist(), one.tolist(), alpha=0.01, rng=rng).p_value
+                    for one in labels
+                ]
+                print(f"{name}, ±{reach}, {cases} cases: alarm in {np.mean(np.array(found) <= 0.01):.1%}")
+
+
 def memory_p_values(rng: np.random.Generator, cases: int, known: float) -> list[float]:
     """The four tests of one model that remembers a share of the cases and is good, biased and guessing elsewhere."""
     is_known = rng.random(cases) < known
@@ -451,6 +470,7 @@ def main() -> None:
         people,
         preferences,
         memory,
+        dating,
         shortcuts,
         planted,
         raters,

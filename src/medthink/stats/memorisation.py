@@ -18,6 +18,8 @@ from medthink.stats.power import rate_for_hits
 
 _SHUFFLES = 20_000
 _BLOCK = 20
+_NEAR = 0.25
+_PEAK = 1.3
 POWER = 0.8
 LEAST_P = 1 / (_SHUFFLES + 1)
 """The smallest p-value that shuffled labels can give."""
@@ -27,7 +29,8 @@ class MemorisationTest(msgspec.Struct, frozen=True, kw_only=True):
     """The value found on `n` cases, the value expected without memory, and the one-sided p-value.
 
     `detectable` is the share of cases (for an order of answers: the difference) whose memory would be seen with 80 %
-    power at the level asked; None where none would.
+    power at the level asked; None where none would. `spread` is how far the other labels named are off, at the median:
+    how finely a model dates cases.
     """
 
     n: int
@@ -35,6 +38,7 @@ class MemorisationTest(msgspec.Struct, frozen=True, kw_only=True):
     expected: float
     p_value: float
     detectable: float | None
+    spread: float | None = None
 
 
 def places_recalled(
@@ -72,8 +76,10 @@ def labels_recalled(
 ) -> MemorisationTest:
     """Whether cases were recognised by their labels, which are unrelated to their content.
 
-    Labels may follow the years, and content may reveal the year, so they are shuffled only among twenty cases with
-    neighbouring labels. p is the share of 20,000 shuffles with at least as many hits.
+    Labels may follow the years, and content may reveal the year. So two things must hold. Shuffled among twenty cases
+    with neighbouring labels, few of 20,000 shuffles have as many hits. And a label is hit more often than the labels
+    just beside it are named: a model that dates a case to within a few numbers, and remembers none, misses by one as
+    often as by none. p is the larger of the two.
     """
     order = np.argsort(np.asarray(actual), kind="stable")
     labels = np.asarray(actual, dtype=np.int64)[order]
@@ -86,16 +92,35 @@ def labels_recalled(
         if np.isin(guesses[block], labels[block]).any():
             shuffled = rng.permuted(np.broadcast_to(labels[block], (_SHUFFLES, len(block))), axis=1)
             drawn += (shuffled == guesses[block]).sum(axis=1)
+    by_dating, chance, spread = _hits_by_dating(np.abs(guesses - labels)[guesses >= 0])
     smallest = min(map(len, blocks))
     # Random hits have a chance of about 1/smallest each; half the level allows for the approximation.
     least = ceil(log(2 / alpha) / log(smallest)) if smallest > 1 else len(labels) + 1
     return MemorisationTest(
         n=len(labels),
         found=hits / max(1, len(labels)),
-        expected=float(drawn.mean()) / max(1, len(labels)),
-        p_value=float((1 + (drawn >= hits).sum()) / (_SHUFFLES + 1)),
+        expected=max(float(drawn.mean()), chance) / max(1, len(labels)),
+        p_value=max(float((1 + (drawn >= hits).sum()) / (_SHUFFLES + 1)), by_dating),
         detectable=_share_for(least, len(labels)),
+        spread=spread,
     )
+
+
+def _hits_by_dating(distances: npt.NDArray[np.int64]) -> tuple[float, float, float | None]:
+    """The chance of so many hits by dating alone, how many it would give, and the median distance of the others.
+
+    Within the nearest quarter of the misses, guesses are taken to be spread evenly, with a margin: a spread with a peak
+    in its middle has more guesses there.
+    """
+    from scipy.stats import binom
+
+    misses = distances[distances > 0]
+    if not len(misses):
+        return 0.0, 0.0, None
+    reach = max(1, int(np.quantile(misses, _NEAR)))
+    near, hits = int((distances <= reach).sum()), int((distances == 0).sum())
+    chance = min(1.0, _PEAK / (2 * reach + 1))
+    return float(binom.sf(hits - 1, near, chance)), near * chance, float(np.median(misses))
 
 
 def order_favoured(published: npt.ArrayLike, other: npt.ArrayLike, *, alpha: float) -> MemorisationTest:

@@ -91,6 +91,7 @@ def test_a_model_that_has_part_of_the_file_by_heart_raises_the_alarm(seen, capsy
     shown = " ".join(capsys.readouterr().out.split())
     assert "ALARM: server/m knows things that cannot be inferred from the case (letters, case number)" in shown
     assert "At most 1 % of models that have not seen the cases raise this alarm." in shown
+    assert "a number is hit no more often than those beside it; the other numbers named are off by" in shown
 
 
 def test_memory_of_the_sequence_alone_is_seen_by_the_shuffled_control(bench, tmp_path, capsys):

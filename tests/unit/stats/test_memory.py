@@ -53,6 +53,27 @@ def test_labels_that_follow_the_years_give_no_false_alarm():
     assert false <= binom.ppf(0.9999, 40, 0.05)
 
 
+@pytest.mark.parametrize(("reach", "cases"), [(1, 60), (10, 60), (40, 60), (40, 180), (500, 180)])
+def test_a_model_that_dates_finely_and_remembers_nothing_raises_no_alarm(reach, cases):
+    rng = np.random.default_rng(reach)
+    false = 0
+    for _ in range(25):
+        labels = np.sort(rng.choice(18_000, cases, replace=False)) + reach
+        named = (labels + rng.integers(-reach, reach + 1, cases)).tolist()
+        false += labels_recalled(named, labels.tolist(), alpha=ALPHA, rng=rng).p_value <= 0.01
+    assert false <= binom.ppf(0.9999, 25, 0.01)
+
+
+def test_memory_is_seen_beside_fine_dating():
+    rng = np.random.default_rng(5)
+    labels = np.sort(rng.choice(18_000, 180, replace=False)) + 40
+    named = labels + rng.integers(-40, 41, 180)
+    named[:36] = labels[:36]
+    found = labels_recalled(named.tolist(), labels.tolist(), alpha=ALPHA, rng=rng)
+    assert found.p_value < 0.001
+    assert 10 <= found.spread <= 30
+
+
 def test_labels_that_are_known_are_seen():
     rng = np.random.default_rng(3)
     labels = rng.choice(20_000, 100, replace=False)

@@ -122,6 +122,17 @@ def _explain(found: "Contamination") -> None:
         )
 
 
+def _condition(found: "Contamination") -> str:
+    """On what the alarm of case numbers rests; empty where another test raised it."""
+    spread = next((one.test.spread for one in found.alarms if one.test is not None and one.test.spread), None)
+    if spread is None:
+        return ""
+    return (
+        " Case number: without memory, a number is hit no more often than those beside it; the other numbers named are "
+        f"off by {spread:,.0f} at the median."
+    )
+
+
 def _statement(found: "Contamination") -> str:
     """The verdict with its error rate; every "no alarm" states what could have been detected."""
     alarms = ", ".join(trace.kind for trace in found.alarms)
@@ -134,6 +145,7 @@ def _statement(found: "Contamination") -> str:
         return (
             f"ALARM: {found.model} knows things that cannot be inferred from the case ({alarms}): it has seen these "
             "cases, or a text made from them. At most 1 % of models that have not seen the cases raise this alarm."
+            f"{_condition(found)}"
         )
     seen = [
         f"{trace.kind} {as_percent(trace.test.detectable)}"

@@ -45,8 +45,8 @@ class JudgedProfiles(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def leading(self) -> JudgedProfile | None:
-        """The one shown in tables."""
-        return next(iter(self.profiles), None)
+        """The one shown in tables: the first whose judge is not below the floor of its exam; None if there is none."""
+        return next((one for one in self.profiles if not one.is_below_floor), None)
 
 
 def store_profiles(store: Store, submission_id: int, run: Path, cases: dict[int, Case], *, actor: str) -> int:

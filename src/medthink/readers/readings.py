@@ -14,7 +14,7 @@ import msgspec
 from medthink.core.errors import DataError
 from medthink.core.tables import TableFile, TableRow, read_table
 from medthink.judge.kinds import KINDS
-from medthink.judge.kinds.kind import ContradictoryCells, JudgedItem, Label, read_types
+from medthink.judge.kinds.kind import UNSURE, ContradictoryCells, JudgedItem, Label, read_types
 from medthink.judge.units import UnitKey, UnitSet
 from medthink.readers.assignment import PLANTED, CodeEntry, ReadingKey
 from medthink.readers.lists import COLUMNS, LAYOUT
@@ -186,6 +186,7 @@ class ReadingsImporter:
         self._matched = 0
         if "unit" in columns:
             self._tell_columns(table, path, _is_own)
+            _refuse_swapped_columns(table.rows, path)
             self._refuse_mixed_rows(table.rows, path)
             self.take_rows(table.rows, path)
             self._tell_missing(table.rows, path)
@@ -321,6 +322,35 @@ def import_tables(
     for path in paths:
         importer.take(path)
     return importer.result()
+
+
+def _refuse_swapped_columns(rows: Sequence[TableRow], path: Path) -> None:
+    """Raise DataError if a column is filled with the words of another one: one line, not one for each cell."""
+    words = _column_words()
+    looks = {}
+    for name in words:
+        filled = {_fold(row.cells.get(name, "").lower()) for row in rows} - {""}
+        fitting = [other for other in words if len(filled) > 1 and filled <= words[other]]
+        if fitting and name not in fitting and not filled & words[name] - {UNSURE}:
+            looks[name] = fitting[0]
+    if looks:
+        raise DataError(
+            "; ".join(f"the column {name} looks like {other}" for name, other in looks.items()),
+            file=path,
+            row=1,
+            field=next(iter(looks)),
+            remedy="were headers swapped? Put each header over its own column",
+        )
+
+
+def _column_words() -> dict[str, frozenset[str]]:
+    """The words that readers may write in each column that has a choice of them."""
+    found: dict[str, frozenset[str]] = {}
+    for kind in KINDS.values():
+        for column in kind.columns:
+            if column.choices:
+                found[column.name] = found.get(column.name, frozenset()) | frozenset(column.choices)
+    return found
 
 
 def _is_own(column: str) -> bool:

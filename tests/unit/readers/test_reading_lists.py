@@ -720,3 +720,14 @@ def test_the_catalogue_names_every_unit_once(run):
     }
     assert json.loads(msgspec.json.encode(list(known.values())))
     assert " ".join(one.text for one in list(known.values())[:3]) == TEXT
+
+
+def test_swapped_headers_are_told_in_one_line(filled, tmp_path):
+    run, folder, key = filled
+    rows = [row | {"factual": row["weight"], "weight": row["factual"]} for row in rows_of(folder / "anna.csv")]
+    for number, row in enumerate(rows):
+        row["factual"] = ("decisive", "incidental")[number % 2]
+        row["weight"] = ("supported", "contradicted")[number % 2]
+    write_table(tmp_path / "swapped.csv", COLUMNS, rows)
+    with pytest.raises(DataError, match="the column factual looks like weight; the column weight looks like factual"):
+        import_tables([tmp_path / "swapped.csv"], read_units(run), key)

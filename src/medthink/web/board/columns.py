@@ -10,7 +10,6 @@ import msgspec
 from medthink.board.ranking import BoardRow
 from medthink.board.submissions import LEVELS, Provenance
 from medthink.core.numbers import as_count, as_percent
-from medthink.judge.exam.results import BELOW_FLOOR
 from medthink.metrics.answers import Total
 from medthink.metrics.registry import shown_in
 from medthink.report.tables import metric_value
@@ -184,7 +183,7 @@ def _judged(row: BoardRow) -> BoardCell:
         return BoardCell(text=NONE, tone="faint")
     share = as_percent(profile.wrong_critical_steps.value)
     under = "smoke test" if profile.is_smoke_test else profile.judge
-    return BoardCell(text=share, under=f"{under}, {BELOW_FLOOR}" if profile.is_below_floor else under)
+    return BoardCell(text=share, under=under)
 
 
 def _judged_order(row: BoardRow) -> SortKey:

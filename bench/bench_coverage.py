@@ -208,7 +208,7 @@ def rare(rng: np.random.Generator, repeats: int) -> None:
         worst = 1.0
         for right in (0.99, 0.9, 0.75, 0.5):
             for rate in (0.01, 0.03, 0.1, 0.3, 0.5):
-                reads = (10, 20, 50, 100, 200)
+                reads = (2, 5, 10, 20, 50, 100, 200)
                 cells = [_rare_cell(rng, repeats, rate, read, right=right, rows=rows, spread=spread) for read in reads]
                 told = "  ".join(f"{read}: {one:.1%}, {two:.1%}" for read, (one, two) in zip(reads, cells, strict=True))
                 print(f"{rows} row(s) of cases, judge right {right:.0%}, rate {rate:.0%}: {told}", flush=True)
@@ -252,7 +252,7 @@ def preferences(rng: np.random.Generator, repeats: int) -> None:
     for runs in (2, 3, 5, 10):
         for cases in (2, 3, 5, 10, 30, 90):
             cells = []
-            for spread in (0.0, 1.0):
+            for spread in (0.0, 1.0, 2.0):
                 skills = np.linspace(-spread, spread, runs)
                 order = np.argsort(np.argsort(-skills)) + 1
                 false = inside = 0
@@ -264,11 +264,12 @@ def preferences(rng: np.random.Generator, repeats: int) -> None:
                         else not one.rank <= order[one.contestant] <= one.worst_rank
                         for one in part
                     )
-                    rates = chance_right(skills[[one.contestant for one in part]])
+                    rates = chance_right((skills - skills.mean())[[one.contestant for one in part]])
                     ends = [(one.beats_average.low, one.beats_average.high) for one in part]
                     inside += np.mean([low <= rate <= high for rate, (low, high) in zip(rates, ends, strict=True)])
                 cells += [f"false ranges {false / repeats:.1%}, strengths covered {inside / repeats:.1%}"]
-            print(f"{runs} runs, {cases} cases: equal: {cells[0]}; from −1 to 1: {cells[1]}", flush=True)
+            told = zip(("equal", "from −1 to 1", "from −2 to 2"), cells, strict=True)
+            print(f"{runs} runs, {cases} cases: {'; '.join(map(': '.join, told))}", flush=True)
 
 
 def contests(rng: np.random.Generator, skills: np.ndarray, cases: int) -> list[Game]:

@@ -4,14 +4,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from msgspec.structs import replace
 
 from medthink.audit.runs import RunAudit
 from medthink.core.numbers import as_percent, as_usd, count_of
 from medthink.report.figures.accuracy import chance
 from medthink.report.runs import ComparableGroup, answer_pairs
-from medthink.scoring.compare import detectable_difference
+from medthink.scoring.compare import detectable_difference, find_samples
 from medthink.scoring.inputs import SUBMISSION
 from medthink.scoring.scores import difference_text, rate_text
+from medthink.scoring.tables import samples_note
 from medthink.stats.estimate import Undefined, rank_range
 
 _MOST_NAMES = 4
@@ -20,7 +22,7 @@ _MOST_NAMES = 4
 def summarise_group(group: ComparableGroup, audits: Mapping[str, RunAudit] | None = None) -> list[str]:
     """The group in a few sentences; `audits` by label give the results of guessing."""
     sentences = [_what_was_run(group), _headline(group, audits or {}), _told_apart(group), _resolution(group)]
-    return [sentence for sentence in (*sentences, _states(group), _cost(group)) if sentence]
+    return [sentence for sentence in (*sentences, _samples(group), _states(group), _cost(group)) if sentence]
 
 
 def name_some(names: Sequence[str]) -> str:
@@ -97,6 +99,13 @@ def _resolution(group: ComparableGroup) -> str:
         f"With {cases}, two runs that disagree on {apart} of them must differ "
         f"by about {found.difference * 100:.1f} points to be distinguished with 80 % power."
     )
+
+
+def _samples(group: ComparableGroup) -> str:
+    """The runs that might as well be samples of one run."""
+    labels = {entry.scores.origin.name: entry.label for entry in group.lettered}
+    found = find_samples([entry.scores for entry in group.lettered])
+    return samples_note([replace(one, runs=tuple(labels[run] for run in one.runs)) for one in found])
 
 
 def _states(group: ComparableGroup) -> str:

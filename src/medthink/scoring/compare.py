@@ -162,7 +162,7 @@ def compare_runs(scored: Sequence[Scores], cases: dict[int, Case]) -> Comparison
         method=family.method,
         p_floor=family.p_floor,
         states={one.origin.name: one.answers.states for one in scored if one.answers},
-        samples=tuple(_find_samples(scored)),
+        samples=tuple(find_samples(scored)),
     )
 
 
@@ -180,7 +180,7 @@ def refuse_incomparable(scored: Sequence[Scores]) -> None:
             )
 
 
-def _find_samples(scored: Sequence[Scores]) -> Iterator[SampledRuns]:
+def find_samples(scored: Sequence[Scores]) -> Iterator[SampledRuns]:
     """The runs with the same model, task, condition and prompts; submission files do not say what was asked."""
     alike: dict[str, list[Scores]] = {}
     for one in scored:

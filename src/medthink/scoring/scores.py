@@ -206,6 +206,11 @@ def difference_text(measured: Measured | None) -> str:
     return f"{as_points(measured.value or 0.0)} points (no interval: {measured.reason})"
 
 
+def size_text(measured: Measured) -> str:
+    """The size of a difference of rates, whichever is ahead: `2.7 points`."""
+    return difference_text(measured).partition(" (")[0].lstrip("+−")
+
+
 def cost_text(usage: UsageSummary | None) -> str:
     """`$12.30`; `at least $12.30` where lost replies may have been billed; `over $1.20` where a price is missing."""
     if usage is None:

@@ -9,7 +9,7 @@ from medthink.core.files import short_names
 from medthink.core.markup import Markup, Table, fold_section, html_table, joined, tag
 from medthink.core.numbers import NOTHING, as_p_value, as_percent
 from medthink.metrics.registry import Metric, shown_in
-from medthink.scoring.compare import Comparison
+from medthink.scoring.compare import Comparison, SampledRuns
 from medthink.scoring.scores import MetricScore, Scores, TextScores, cost_text, difference_text, rate_text, value_text
 from medthink.stats.estimate import rank_range
 
@@ -159,12 +159,12 @@ def partial_note(comparison: Comparison) -> str:
     return f"Partial: {far}. Compared on the {comparison.n_cases:,} cases that all have."
 
 
-def samples_note(comparison: Comparison) -> str:
+def samples_note(samples: Sequence[SampledRuns]) -> str:
     """Runs that asked the same of one model, and their accuracy as samples of one run; "" if there are none."""
     return " ".join(
         f"{', '.join(one.runs[:-1])} and {one.runs[-1]} asked the same of one model: as samples of one run, its "
         f"accuracy is {rate_text(one.accuracy)}."
-        for one in comparison.samples
+        for one in samples
     )
 
 
@@ -173,7 +173,7 @@ def comparison_card(comparison: Comparison) -> Markup:
     short = with_short_names(comparison)
     tables = [one for one in (pairs_table(short), ranking_table(short)) if one.rows]
     note = tag("p", ranking_note(short)) if short.ranking else ""
-    above = [tag("p", text) for text in (partial_note(short), samples_note(short)) if text]
+    above = [tag("p", text) for text in (partial_note(short), samples_note(short.samples)) if text]
     return joined((tag("p", f"Cases: {short.n_cases:,}"), *above, *map(_draw, tables), note))
 
 

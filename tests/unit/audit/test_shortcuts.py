@@ -349,6 +349,17 @@ def test_the_samples_of_a_case_are_a_share_and_a_rival_misses_where_one_is_wrong
     assert (rival.on_misses.n, rival.on_misses.value) == (20, pytest.approx(2 / 3))
 
 
+@pytest.mark.parametrize("model", ["random", "majority"])
+def test_a_blind_run_of_several_samples_has_one_interval(clean, tmp_path, model):
+    blind, own = (
+        run(clean, tmp_path / name, model=f"baseline/{model}", condition=Condition(image_share=share, samples=3))
+        for name, share in (("blind", 0), ("own", 1))
+    )
+    rival = audit(own, blind).rivals[1]
+    stored = blind.answers.accuracy
+    assert (rival.accuracy.low, rival.accuracy.high) == pytest.approx((stored.low, stored.high))
+
+
 def test_a_case_that_a_guesser_was_not_asked_about_is_missed_by_it(scored):
     letters = {case.case: case.gold for case in scored.cases[:10]}
     (rival,) = audit(scored, guesses=[Guesses("g", "rule", letters)]).rivals

@@ -36,6 +36,16 @@ def test_ties_are_said(blind):
     assert ("do not distinguish the 7 runs" in sentence) == (not any(pair.is_different for pair in blind.ranking.pairs))
 
 
+def test_runs_that_ask_the_same_are_offered_as_samples(blind):
+    first, *rest = blind.lettered
+    again = first._replace(
+        label="again", scores=replace(first.scores, origin=replace(first.scores.origin, name="runs/again"))
+    )
+    told = " ".join(summarise_group(blind._replace(entries=(first, again, *rest))))
+    assert f"{first.label} and again asked the same of one model: as samples of one run, its accuracy is" in told
+    assert "asked the same" not in " ".join(summarise_group(blind))
+
+
 def test_a_leader_stands_alone_only_when_its_rank_is_certain(blind):
     def ranked(worst: int) -> str:
         places = [replace(place, is_leader=k == 0) for k, place in enumerate(blind.ranking.runs)]

@@ -17,7 +17,7 @@ from medthink.scoring.comparable import rank_together
 from medthink.scoring.compare import compare_paths, compare_runs, detectable_difference
 from medthink.scoring.inputs import load_run
 from medthink.scoring.score import cached_scores, score_run
-from medthink.scoring.scores import CaseScore, ScoredSource, Scores, difference_text, rate_text
+from medthink.scoring.scores import CaseScore, ScoredSource, Scores, difference_text, rate_text, size_text
 from medthink.scoring.tables import ranking_note
 from medthink.stats.comparisons.paired import mcnemar_p
 from medthink.stats.estimate import Estimate, Undefined
@@ -309,3 +309,9 @@ def test_equal_runs_keep_their_order_whatever_the_last_digits_say():
     whole = [1.0, 1.0, 0.0] + [0.0] * 3
     for rights in ([thirds, whole, whole], [whole, thirds, whole]):
         assert [one.run for one in rank_together(rights, range(6)).runs] == [0, 1, 2]
+
+
+def test_a_difference_that_is_shown_is_never_written_as_0():
+    gap = Estimate(value=0.0004, low=0.0001, high=0.0007, level=0.95, n=9, clusters=9, method="")
+    assert size_text(gap) == "0.04 points"
+    assert size_text(msgspec.structs.replace(gap, value=-0.027, low=-0.08, high=0.02)) == "2.7 points"

@@ -73,7 +73,7 @@ def compare(
         print_json(to_builtins(comparison))
         return
     comparison = with_short_names(comparison)
-    for note in (partial_note(comparison), samples_note(comparison)):
+    for note in (partial_note(comparison), samples_note(comparison.samples)):
         if note:
             print_line(note)
     if len(comparison.runs) <= _MOST_BESIDE:

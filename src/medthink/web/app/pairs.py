@@ -6,6 +6,7 @@ import msgspec
 
 from medthink.cases.slices import sort_slices
 from medthink.scoring.compare import Comparison, PairOfRuns, SliceDifference
+from medthink.scoring.scores import size_text
 from medthink.stats.estimate import Estimate, Measured, Undefined
 from medthink.web.app.rendering import Difference, tell_difference
 
@@ -90,11 +91,10 @@ def choose_flipped(pair: PairOfRuns, only: str) -> tuple[int, ...]:
 
 def tell_verdict(a: str, b: str, difference: Measured, *, is_different: bool) -> tuple[str, ...]:
     """The verdict: the better one and the difference, or not distinguishable; in parts for line breaking."""
-    value = difference.value or 0.0
     if not is_different:
         return (a, " and ", b, " are not distinguishable ", "on these cases.")
-    better, worse = (a, b) if value > 0 else (b, a)
-    return (better, " is better than ", worse, " by ", f"{abs(value) * 100:.1f} points.")
+    better, worse = (a, b) if (difference.value or 0.0) > 0 else (b, a)
+    return (better, " is better than ", worse, " by ", f"{size_text(difference)}.")
 
 
 def tell_p_value(p: float) -> str:

@@ -14,7 +14,7 @@ from medthink.core.numbers import as_count, count_of
 from medthink.metrics.registry import shown_in
 from medthink.report.provenance import condition_words
 from medthink.report.tables import metric_value
-from medthink.scoring.scores import SliceScore, informative_slices, rate_text, value_text
+from medthink.scoring.scores import SliceScore, informative_slices, rate_text, size_text, value_text
 from medthink.stats.estimate import Estimate
 from medthink.web.app.charts import IntervalPosition, ShareAxis, fit_axis, shape_of
 from medthink.web.app.rendering import STATE_WORDS, tell_ends, tell_share
@@ -173,7 +173,7 @@ def _lead(row: BoardRow, peers: Sequence[BoardRow]) -> str:
     gain = row.gain.gain if row.gain else None
     if row.gain and isinstance(gain, Estimate):
         verb = "beats" if gain.low > 0 else "falls short of" if gain.high < 0 else "is not shown to differ from"
-        by = f" by {abs(gain.value) * 100:.1f} points" if gain.low > 0 or gain.high < 0 else ""
+        by = f" by {size_text(gain)}" if gain.low > 0 or gain.high < 0 else ""
         words += f" It {verb} the strongest rival without images{by}."
     return words
 

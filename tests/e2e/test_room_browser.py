@@ -221,6 +221,33 @@ def test_offline_marks_are_kept_here_and_sent_later(served: ServedRoom, browser:
     context.close()
 
 
+def test_a_mark_changed_after_a_lost_answer_is_the_one_that_is_saved(served: ServedRoom, browser: Any):
+    """The server has saved the first mark, its answer never arrives, and the reader changes the mark."""
+    context = served.context(browser, served.room.anna)
+    page = served.open(context, "anna")
+    commit(page, [])
+    press(page, [], "Enter")
+    lost: list[Any] = []
+
+    def lose(route: Any) -> None:
+        if lost:
+            route.continue_()
+        else:
+            lost.append(route.fetch().status)
+            route.abort()
+
+    page.route("**/marks", lose)
+    press(page, [], "1")
+    expect(page.locator("#save")).to_contain_text("1 stored in this browser")
+    (first,) = served.marks("anna").values()
+    press(page, [], "2")
+    expect(page.locator("#save")).to_have_text("Saved")
+    (last,) = served.marks("anna").values()
+    assert lost == [200] and last.version == first.version + 1
+    assert first.cells["factual"] != last.cells["factual"]
+    context.close()
+
+
 def test_time_counts_only_while_the_reader_does_something(served: ServedRoom, browser: Any):
     """Five seconds at work and half an hour away: the time of the step ends a minute after the last key."""
     context = served.context(browser, served.room.anna)

@@ -53,10 +53,10 @@ class Room:
         self.anna, self.ben, self.eve = (self.board.add(name, "reader") for name in ("anna", "ben", "eve"))
         fields: dict[str, Any] = {"kinds": ("steps", "omissions"), "needs_training": False, "again_share": 0.0}
         fields["runs"] = (str(run),)
+        fields["readers"] = ("anna", "ben")
         made = StudyPlan(
             name="Double reading",
             data=str(run.parent / "bench"),
-            readers=("anna", "ben"),
             planted_share=0.0,
             **(fields | plan),
         )

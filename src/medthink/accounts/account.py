@@ -1,6 +1,5 @@
 """Accounts: people in the store, with their names, roles and teams."""
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from medthink.accounts.passwords import hash_password, is_password
 from medthink.accounts.roles import GivenRole, Role, includes
 from medthink.core.clock import now_utc
 from medthink.core.errors import Declined, UsageError
-from medthink.core.names import name_key, read_name
+from medthink.core.names import is_person_name, name_key, read_name
 from medthink.store import tables
 from medthink.store.engine import Store, insert_if_missing, record_event
 
@@ -70,9 +69,6 @@ def _insert_team(connection: Connection, row: dict[str, Any]) -> int | None:
 def lock_team(connection: Connection, team_id: int) -> None:
     """Lock the team, so that no other writer counts its submissions before the transaction ends."""
     connection.execute(sa.select(tables.teams.c.id).where(tables.teams.c.id == team_id).with_for_update())
-
-
-_NAME = re.compile(r"[a-z0-9][a-z0-9._@+-]{1,99}")
 
 
 class NewAccount(msgspec.Struct, frozen=True, kw_only=True):
@@ -188,7 +184,7 @@ def find_account_in(connection: Connection, where: sa.ColumnElement[bool]) -> Ac
 def normalise_sign_in_name(given: str) -> str:
     """A normalised sign-in name, or UsageError."""
     name = given.strip().casefold()
-    if not _NAME.fullmatch(name):
+    if len(name) < 2 or not is_person_name(name):
         raise UsageError(
             "the name cannot be used to sign in",
             remedy="use 2 to 100 characters of a-z, 0-9 and . _ @ + -, starting with a letter or digit",

@@ -62,11 +62,18 @@ def invite_reader(
     store: Store, name: str, *, shown_name: str = "", actor: str, days: int = READER_DAYS
 ) -> tuple[Account, str]:
     """Create a reader who signs in by a personal link; returns the account and the secret of the link."""
-    new = NewAccount(name=name, shown_name=shown_name, roles=("reader",))
     with store.write() as connection:
-        account = insert_account(connection, new, None, actor=actor)
-        values = {"roles": ["reader"], "account_id": account.id, "note": account.shown_name}
-        return account, _make(connection, values, actor, days)
+        return invite_reader_in(connection, name, shown_name=shown_name, actor=actor, days=days)
+
+
+def invite_reader_in(
+    connection: Connection, name: str, *, shown_name: str = "", actor: str, days: int = READER_DAYS
+) -> tuple[Account, str]:
+    """The same within a transaction."""
+    new = NewAccount(name=name, shown_name=shown_name, roles=("reader",))
+    account = insert_account(connection, new, None, actor=actor)
+    values = {"roles": ["reader"], "account_id": account.id, "note": account.shown_name}
+    return account, _make(connection, values, actor, days)
 
 
 def renew_link(store: Store, account: Account, *, actor: str, days: int = READER_DAYS) -> str:

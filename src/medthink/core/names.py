@@ -1,8 +1,16 @@
 """Names that people type: the same to a reader's eye is the same to the program."""
 
+import re
 import unicodedata
 
 from medthink.core.errors import UsageError
+
+_PERSON = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
+
+
+def is_person_name(name: str) -> bool:
+    """Whether this can name an account or a reader: on a command line, in a file's name, and as an e-mail address."""
+    return _PERSON.fullmatch(name) is not None
 
 
 def name_key(name: str) -> str:

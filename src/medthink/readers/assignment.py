@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from medthink.cases.case import Case
 from medthink.core.digest import digest_value, seed_from
 from medthink.core.errors import UsageError
+from medthink.core.names import is_person_name, name_key
 from medthink.judge.decisive import read_decisive
 from medthink.judge.edits import falsify
 from medthink.judge.edits.findings import name_other_options
@@ -114,9 +115,11 @@ class ReadingPlan(msgspec.Struct, frozen=True, kw_only=True):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if len(set(self.readers)) < len(self.readers) or not all(map(_is_name, self.readers)):
+        distinct = {name_key(name) for name in self.readers}
+        if len(distinct) < len(self.readers) or not all(map(is_person_name, self.readers)):
             raise UsageError(
-                "readers need distinct names made of letters and digits", remedy="such as --readers anna,ben"
+                "readers need distinct names made of letters, digits and . _ @ + -",
+                remedy="such as --readers anna,ben@clinic.org",
             )
         if not 1 <= self.per_sheet <= len(self.readers):
             raise UsageError(
@@ -277,10 +280,6 @@ def _plant(host: ListEntry, chance: Random, *, is_true: bool) -> ListEntry | Non
         for item in KINDS[units.what].items(units)
     )
     return replace(host, run=PLANTED, lines=lines, source=source, units=units)
-
-
-def _is_name(name: str) -> bool:
-    return bool(name) and name.replace("-", "").replace("_", "").isalnum() and name.isascii()
 
 
 def sheets_of_run(run: Path, data: Path | None = None, against: Sequence[Path] = ()) -> list[Sheet]:

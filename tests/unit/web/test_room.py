@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from medthink.accounts.account import find_account
 from medthink.cli.command import run_command
 from medthink.judge.session import JudgeSpec, judge_run
 from medthink.phantoms.writer import write_benchmark as write_benchmark_on_disk
@@ -138,6 +139,8 @@ def test_marks_are_saved_once_and_stale_ones_are_shown(room: Room):
         item = commit(client, address)["reveal"]["texts"][0]["items"][0]["code"]
         assert post_mark(client, address, item, MARK).json() == {"version": 1}
         assert post_mark(client, address, item, MARK).json() == {"version": 1}
+        changed = post_mark(client, address, item, MARK | {"note": "another"})
+        assert (changed.status_code, changed.json()["cells"]) == (409, MARK), "a known key with other cells"
         stale = post_mark(client, address, item, {"factual": "unsure"}, key="other")
         assert (stale.status_code, stale.json()["cells"], stale.json()["version"]) == (409, MARK, 1)
         assert post_mark(client, address, item, {"factual": "perhaps"}, version=1, key="bad").status_code == 422
@@ -187,6 +190,68 @@ def test_a_coordinator_sets_up_a_study_and_new_readers_come_in_by_their_links(ro
     with room.board.client() as dora:
         assert dora.post(links[0], headers=FROM_HERE, follow_redirects=False).status_code == 303
         assert "Second" in dora.get("/readings").text
+
+
+def study_form(**fields: str) -> dict[str, str]:
+    form = {"name": "Second", "runs": "run", "kinds": "steps", "cases": "2", "again": "0", "planted": "0"}
+    return form | {"readers": "dora, eve", "really": "yes", "token": "abcdefghijkl"} | fields
+
+
+def test_a_study_is_set_up_once_however_often_its_form_is_sent(room: Room):
+    with room.board.client(room.cora) as client:
+        assert re.search(r'name="token" value="[\w-]{12}"', client.get("/studies/new").text)
+        assert "is set up" in send(client, "/studies", **study_form()).text
+        again = send(client, "/studies", **study_form())
+        assert (again.status_code, again.headers["location"]) == (303, "/studies/abcdefghijkl")
+        with room.board.store.read() as connection:
+            assert len(setup.list_studies(connection)) == 2
+
+
+@pytest.mark.parametrize(
+    ("readers", "problem"),
+    [("x, eve", "cannot be used to sign in"), ("dora, sam", "sam may not read"), ("dora, DORA", "distinct names")],
+)
+def test_a_study_whose_readers_cannot_read_leaves_nothing_behind(room: Room, readers: str, problem: str):
+    if find_account(room.board.store, "sam") is None:
+        room.board.add("sam", "submitter")
+    with room.board.client(room.cora) as client:
+        answer = send(client, "/studies", **study_form(readers=readers))
+    assert answer.status_code == 422 and problem in answer.text
+    with room.board.store.read() as connection:
+        assert len(setup.list_studies(connection)) == 1
+    assert find_account(room.board.store, "dora") is None
+
+
+def test_readers_have_the_names_of_their_accounts(room: Room):
+    with room.board.client(room.cora) as client:
+        made = send(client, "/studies", **study_form(readers="ann.smith, ann@clinic.org")).text
+    assert len(re.findall(r"http://[^<]*(/invitation/[\w-]+)", made)) == 2
+
+
+def test_a_slip_in_an_adjudicators_name_changes_nothing(room: Room):
+    read_both(room, 1, "margin")
+    room.board.add("sam", "submitter")
+    with room.board.client(room.cora) as client:
+        for name in ("Dr. Kim", "", "sam"):
+            assert send(client, f"/studies/{room.study.token}/adjudicate", name=name).status_code == 422
+        assert "go to eve" in send(client, f"/studies/{room.study.token}/adjudicate", name="eve").text
+
+
+def test_a_coordinator_who_reads_sees_no_results_before_the_last_case(tmp_path: Path, run: Path):
+    with open_room(tmp_path, run, readers=("anna", "cora")) as room:
+        with room.board.client(room.anna) as client:
+            for place in range(4):
+                read_to_the_end(client, room.address("anna", place))
+        at = f"/studies/{room.study.token}"
+        with room.board.client(room.cora) as client:
+            assert "You are still reading" in client.get(at).text
+            assert client.get(f"{at}/export.zip").status_code == 403
+            files = {"table": ("t.csv", b"unit,factual\n")}
+            assert client.post(f"{at}/import", files=files, headers=FROM_HERE).status_code == 403
+            for place in range(4):
+                read_to_the_end(client, room.address("cora", place))
+            assert "You are still reading" not in client.get(at).text
+            assert client.get(f"{at}/export.zip").status_code == 200
 
 
 def read_both(room: Room, cases: int, different: str) -> None:

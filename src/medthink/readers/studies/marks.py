@@ -68,17 +68,19 @@ class SaveConflict(msgspec.Struct, frozen=True):
 def save_mark(
     connection: Connection, found: OpenSitting, change: MarkChange, device: str | None
 ) -> SavedMark | SaveConflict:
-    """Save a change, or return the current mark if it is based on another version; a known key is the same change.
+    """Save a change, or return the current mark if it is based on another version.
+
+    A known key is the same change sent again; with other cells it is another change, which must not pass for saved.
 
     Without a device, as for a table that is imported, the lease is neither checked nor taken.
     """
     locked = lock_sitting(connection, found)
-    known = _find_version(connection, locked, change.key)
-    if known is not None:
-        return SavedMark(known)
+    known = _find_saved(connection, locked, change.key)
+    if known is not None and (known.item, known.cells) == (change.item, _filled(change.cells)):
+        return SavedMark(known.version)
     _refuse_change(locked, change, device)
     before = _find_mark(connection, locked, change.item)
-    if change.version != before.version:
+    if known is not None or change.version != before.version:
         return SaveConflict(before.version, before.cells, before.saved_at)
     cells, seconds = _checked_cells(locked.sitting, change), before.seconds + bounded(change.seconds)
     mark = Mark(item=before.item, version=before.version + 1, cells=cells, seconds=seconds, saved_at=now_utc())
@@ -89,11 +91,17 @@ def save_mark(
     return SavedMark(mark.version)
 
 
-def _find_version(connection: Connection, locked: OpenSitting, key: str) -> int | None:
-    """The version that a change with this key has made already."""
+def _find_saved(connection: Connection, locked: OpenSitting, key: str) -> Mark | None:
+    """The mark that a change with this key has made already."""
     table = tables.mark_events
-    wanted = sa.select(table.c.version).where(table.c.sitting_id == locked.id, table.c.key == key)
-    return connection.execute(wanted).scalar()
+    wanted = sa.select(table).where(table.c.sitting_id == locked.id, table.c.key == key)
+    row = connection.execute(wanted).mappings().first()
+    return None if row is None else row_as(row, Mark)
+
+
+def _filled(cells: Mapping[str, str]) -> dict[str, str]:
+    """The cells that are not empty."""
+    return {name: text.strip() for name, text in cells.items() if text.strip()}
 
 
 def _find_mark(connection: Connection, locked: OpenSitting, item: str) -> Mark:
@@ -128,7 +136,7 @@ def _refuse_change(locked: OpenSitting, change: MarkChange, device: str | None) 
 
 def _checked_cells(sitting: Sitting, change: MarkChange) -> dict[str, str]:
     """The non-empty cells, or UsageError if a cell does not belong to the item or has an invalid value."""
-    cells = {name: text.strip() for name, text in change.cells.items() if text.strip()}
+    cells = _filled(change.cells)
     found = sitting.revealed.item(change.item)
     if found is None and change.item != ADDED:
         raise UsageError("no such item in this reading", remedy="load the page again")

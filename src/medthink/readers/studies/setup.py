@@ -105,9 +105,17 @@ def _count_units(lists: StudyLists) -> list[int]:
     return list(seen.values())
 
 
-def create_study(connection: Connection, planned: PlannedStudy, *, made_by: str) -> Study:
-    """Store the study with its readers and their sittings."""
-    token, now = secrets.token_urlsafe(9), now_utc()
+_TOKEN_BYTES = 9
+
+
+def make_study_token() -> str:
+    """A new token for a study."""
+    return secrets.token_urlsafe(_TOKEN_BYTES)
+
+
+def create_study(connection: Connection, planned: PlannedStudy, *, made_by: str, token: str = "") -> Study:
+    """Store the study with its readers and their sittings, under this token or a new one."""
+    token, now = token or make_study_token(), now_utc()
     row: dict[str, object] = {
         "token": token,
         "name": planned.plan.name,
@@ -198,18 +206,16 @@ def studies_read_by(connection: Connection, name: str) -> list[tuple[Study, Stud
     return [(studies[reader.study_id], reader) for reader in readers]
 
 
-def is_still_to_read(connection: Connection, name: str, data: Path, case_id: int) -> bool:
-    """Whether this account still has to read the case in a study, so its answer must not be shown to it yet."""
+def cases_still_to_read(connection: Connection, name: str, data: Path) -> set[int]:
+    """The cases that this account still has to read in a study, so their answers must not be shown to it yet."""
     table = tables.sittings
     own = [
         reader.id
         for study, reader in studies_read_by(connection, name)
         if study.closed_at is None and study.plan.folder.resolve() == data.resolve()
     ]
-    wanted = sa.select(table.c.id).where(
-        table.c.reader_id.in_(own), table.c.case_id == case_id, table.c.committed_at.is_(None)
-    )
-    return connection.execute(wanted).first() is not None
+    wanted = sa.select(table.c.case_id).where(table.c.reader_id.in_(own), table.c.committed_at.is_(None))
+    return set(connection.execute(wanted).scalars())
 
 
 def find_reader(connection: Connection, study_id: int, name: str) -> StudyReader | None:

@@ -16,7 +16,7 @@ from litestar.response import Response
 
 from medthink.accounts.account import Account
 from medthink.cases.case import Case
-from medthink.readers.studies.setup import is_still_to_read
+from medthink.readers.studies.setup import cases_still_to_read
 from medthink.store import tables
 from medthink.store.engine import Store, insert_if_missing
 from medthink.web.app.access import Asked, caller_of
@@ -130,15 +130,19 @@ class Reveals:
     def answers(self, request: Asked) -> dict[int, HumanAnswer]:
         """The calling reader's answers, by case: the cases that are revealed to them."""
         found = HumanAnswers(self._store).of_reader(reader_of(request), self.bench.text_fingerprint)
-        return {number: one for number, one in found.items() if not self.awaits(request, number)}
+        awaited = self._awaited(request)
+        return {number: one for number, one in found.items() if number not in awaited}
 
     def awaits(self, request: Asked, number: int) -> bool:
         """Whether the calling account still has to read this case in a study."""
+        return number in self._awaited(request)
+
+    def _awaited(self, request: Asked) -> set[int]:
         account = caller_of(request).account
         if account is None:
-            return False
+            return set()
         with self._store.read() as connection:
-            return is_still_to_read(connection, account.name, self.bench.benchmark.path, number)
+            return cases_still_to_read(connection, account.name, self.bench.benchmark.path)
 
     def of(self, request: Asked) -> RevealedCases:
         """The part that the calling reader may see."""

@@ -10,13 +10,15 @@ from typing import Any
 import msgspec
 from litestar import get, post
 from litestar.datastructures import UploadFile
-from litestar.exceptions import NotFoundException
+from litestar.exceptions import NotFoundException, PermissionDeniedException
 from litestar.params import FromPath, MultipartBody, URLEncodedBody
 from litestar.response import Redirect, Response
+from sqlalchemy import Connection
 
-from medthink.accounts.account import find_account
-from medthink.accounts.invitations import invite_reader, renew_link
+from medthink.accounts.account import find_account, find_account_in, normalise_sign_in_name
+from medthink.accounts.invitations import invite_reader_in, renew_link
 from medthink.core.errors import MedThinkError, UsageError
+from medthink.core.files import short_names
 from medthink.core.tables import write_table
 from medthink.judge.judged import cut_units
 from medthink.judge.kinds import KINDS
@@ -27,8 +29,9 @@ from medthink.readers.studies.marks import import_table
 from medthink.readers.studies.plan import StudyPlan
 from medthink.readers.studies.setup import Study
 from medthink.runs.manifest import read_manifest
+from medthink.store.tables import accounts
 from medthink.web.accounts.sign_in import invitation_link
-from medthink.web.app.access import Asked, account_of, needs
+from medthink.web.app.access import Asked, account_of, current_caller, needs
 from medthink.web.app.application import Feature, html
 from medthink.web.app.benchmarks import LoadedSplit
 from medthink.web.app.rendering import render
@@ -91,9 +94,10 @@ def _find_study(app: ServeApp, token: str) -> Study:
 
 def _study_page(app: ServeApp, study: Study) -> StudyPage:
     """The state of the study."""
+    is_still_read = _is_still_read(app, study)
     with app.store.read() as connection:
         progress = results.read_progress(connection, study)
-        done = results.read_done(connection, study)
+        done = [] if is_still_read else results.read_done(connection, study)
         free = [
             (one.id, reader.name, f"case {number} of {reader.name}’s list")
             for reader in setup.list_readers(connection, study.id)
@@ -111,7 +115,21 @@ def _study_page(app: ServeApp, study: Study) -> StudyPage:
         baseline=results.measure_baseline(study, done) if done else None,
         disputes=(sum(len(one.places) for one in disputes), sum(one.adjudicated is not None for one in settled)),
         free=free[:200],
+        is_still_read=is_still_read,
     )
+
+
+def _is_still_read(app: ServeApp, study: Study) -> bool:
+    """Whether the caller has cases of this study left to submit, and so may see nobody else's marks and no key."""
+    with app.store.read() as connection:
+        reader = setup.find_reader(connection, study.id, current_caller().name)
+        own = [] if reader is None else reading.list_sittings(connection, reader.id)
+    return any(one.submitted_at is None for one in own)
+
+
+def _refuse_reader(app: ServeApp, study: Study) -> None:
+    if _is_still_read(app, study):
+        raise PermissionDeniedException(detail="You are still reading in this study: submit all your cases first.")
 
 
 def _show_study(app: ServeApp, study: Study, *, status: int = 200, **more: Any) -> Response[str]:
@@ -165,21 +183,31 @@ def show_studies(app: GivenApp) -> Response[str]:
 @get("/studies/new", guards=[needs("coordinator")], sync_to_thread=True)
 def show_set_up(app: GivenApp) -> Response[str]:
     """The form to set up a study."""
-    return html(_form_page(app, StudyForm(kinds=["steps", "omissions"], needs_training="yes")))
+    form = StudyForm(kinds=["steps", "omissions"], needs_training="yes", token=setup.make_study_token())
+    return html(_form_page(app, form))
 
 
 @post("/studies", guards=[needs("coordinator")], sync_to_thread=True)
 def set_up(request: Asked, app: GivenApp, data: FilledStudy) -> Response[Any]:
-    """Show the effort of a study and, once confirmed, create it and show every new reader's link."""
+    """Show the effort of a study and, once confirmed, create it and show every new reader's link.
+
+    The form names the study's token, so that the same form sent again leads to the study that it made.
+    """
+    with app.store.read() as connection:
+        if data.token and setup.find_study(connection, data.token) is not None:
+            return Redirect(f"/studies/{data.token}", status_code=303)
     try:
         planned = setup.plan_study(_read_plan(app, data))
     except MedThinkError as error:
         return html(_form_page(app, data, problem=str(error)), status=422)
     if data.really != "yes":
         return html(_form_page(app, data, forecast=planned.forecast))
-    with app.store.write() as connection:
-        study = setup.create_study(connection, planned, made_by=account_of(request).name)
-    links = _invite_strangers(request, app, planned.plan.readers)
+    try:
+        with app.store.write() as connection:
+            links = _invite_strangers(request, app, connection, planned.plan.readers)
+            study = setup.create_study(connection, planned, made_by=account_of(request).name, token=data.token)
+    except MedThinkError as error:
+        return html(_form_page(app, data, problem=str(error)), status=422)
     return _show_study(app, study, links=links, notice="The study is set up.")
 
 
@@ -244,10 +272,10 @@ def adjudicate(study: FromPath[str], request: Asked, app: GivenApp, data: URLEnc
     found, name = _find_study(app, study), data.name.strip().lower()
     try:
         with app.store.write() as connection:
+            links = _invite_strangers(request, app, connection, [name])
             count = adjudication.open_adjudication(connection, found, name)
     except UsageError as error:
         return _show_study(app, found, problem=str(error), status=422)
-    links = _invite_strangers(request, app, [name])
     return _show_study(app, _find_study(app, study), links=links, notice=f"{count} cases go to {name}.")
 
 
@@ -255,6 +283,7 @@ def adjudicate(study: FromPath[str], request: Asked, app: GivenApp, data: URLEnc
 def take_in(study: FromPath[str], app: GivenApp, data: MultipartBody[TableForm]) -> Response[str]:
     """Import a table that a reader filled in offline."""
     found = _find_study(app, study)
+    _refuse_reader(app, found)
     if data.table is None or not data.table.filename:
         return _show_study(app, found, problem="No table was chosen.", status=422)
     with tempfile.TemporaryDirectory() as folder:
@@ -273,6 +302,7 @@ def take_in(study: FromPath[str], app: GivenApp, data: MultipartBody[TableForm])
 def export(study: FromPath[str], app: GivenApp) -> Response[bytes]:
     """The readers' tables, the key, and the adjudicated items, for `medthink agreement`."""
     found = _find_study(app, study)
+    _refuse_reader(app, found)
     with app.store.read() as connection:
         done = results.read_done(connection, found)
     return Response(
@@ -287,13 +317,18 @@ study_feature = Feature(
 )
 
 
-def _invite_strangers(request: Asked, app: ServeApp, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """A link for each reader who has no account yet."""
+def _invite_strangers(
+    request: Asked, app: ServeApp, connection: Connection, names: Sequence[str]
+) -> tuple[tuple[str, str], ...]:
+    """A link for each reader who has no account yet; UsageError if one has an account that may not read."""
     actor, links = account_of(request).name, []
     for name in names:
-        if find_account(app.store, name) is None:
-            _, secret = invite_reader(app.store, name, actor=actor)
+        account = find_account_in(connection, accounts.c.name == normalise_sign_in_name(name))
+        if account is None:
+            _, secret = invite_reader_in(connection, name, actor=actor)
             links.append((name, invitation_link(app, request, secret)))
+        elif not account.may("reader"):
+            raise UsageError(f"{name} may not read", remedy="give this account the role reader, or name someone else")
     return tuple(links)
 
 
@@ -306,10 +341,13 @@ def _zip_study(study: Study, done: list[results.DoneReading]) -> bytes:
         results.write_study(study, first, out)
         adjudication.write_settled(adjudication.settle_study(study, done), Path(folder) / "adjudicated.csv")
         results.write_added(done, Path(folder) / "added-findings.csv")
-        for place in map(Path, study.plan.runs):
+        names = short_names(study.plan.runs)
+        for number, place in enumerate(map(Path, study.plan.runs), start=1):
             published = publish_readings(results.import_readings(study, place, first).readings, cut_units(place))
+            # Two runs may have folders of one name.
+            name = place.name if names[str(place)] == place.name else f"{place.name}-{number}"
             if published.rows:
-                write_table(Path(folder) / f"published-{place.name}.csv", published.columns, published.rows)
+                write_table(Path(folder) / f"published-{name}.csv", published.columns, published.rows)
         held = io.BytesIO()
         with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
             for path in sorted(Path(folder).rglob("*")):

@@ -1,5 +1,6 @@
 """Pages of studies for their coordinator: the list, the effort of a plan, and the state of a study."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 import msgspec
@@ -25,6 +26,9 @@ class RunChoice(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
 
 
+_TOKEN = re.compile(r"[\w-]{12}")
+
+
 class StudyForm(msgspec.Struct, kw_only=True):
     """The form for setting up a study."""
 
@@ -40,11 +44,13 @@ class StudyForm(msgspec.Struct, kw_only=True):
     seed: str = "0"
     needs_training: str = ""
     really: str = ""
+    token: str = ""
 
     def __post_init__(self) -> None:
         # One ticked box arrives as a string, several as a list.
         self.runs = [self.runs] if isinstance(self.runs, str) else self.runs
         self.kinds = [self.kinds] if isinstance(self.kinds, str) else self.kinds
+        self.token = self.token if _TOKEN.fullmatch(self.token) else ""
 
 
 class SetUpPage(msgspec.Struct, frozen=True, kw_only=True):
@@ -116,6 +122,7 @@ class StudyPage(msgspec.Struct, frozen=True, kw_only=True):
     disputes: int
     settled: int
     free: tuple[tuple[int, str, str], ...]
+    is_still_read: bool = False
     links: tuple[tuple[str, str], ...] = ()
     problem: str = ""
     notice: str = ""
@@ -132,6 +139,7 @@ def make_study_page(
     baseline: BaselineAccuracy | None,
     disputes: tuple[int, int],
     free: Sequence[tuple[int, str, str]],
+    is_still_read: bool = False,
 ) -> StudyPage:
     """The current state of the study; `disputes` counts all and the resolved ones."""
     checks = {one.reader: rate_cell(one.right) for found in agreement.values() for one in found.checks}
@@ -151,6 +159,7 @@ def make_study_page(
         disputes=disputes[0],
         settled=disputes[1],
         free=tuple(free),
+        is_still_read=is_still_read,
     )
 
 

@@ -11,9 +11,16 @@ import pytest
 from medthink.runs.engine import interrupted_by_signals, run_to_end
 
 
-def test_an_interrupt_without_a_signal_ends_a_loop_that_waits():
-    """Ray cancels a task in this way, which wakes nothing that waits for a socket."""
+@pytest.fixture
+def ctrl_c_is_heard():
+    """As in a task of Ray's; a suite in the background is told to ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
+
+def test_an_interrupt_without_a_signal_ends_a_loop_that_waits(ctrl_c_is_heard):
+    """Ray cancels a task in this way, which wakes nothing that waits for a socket."""
     woken: list[str] = []
 
     async def wait() -> None:

@@ -12,13 +12,8 @@ from typing import get_args, get_type_hints
 import msgspec
 import pydantic
 import pytest
-from anthropic.types import OutputConfigParam
-from anthropic.types.message_create_params import MessageCreateParamsBase
-from google.genai import types
-from openai.types.chat.completion_create_params import CompletionCreateParamsBase
-from openai.types.responses.service_tier import ServiceTier
-from openai.types.shared import ReasoningEffort
 
+from lazily import Lazily
 from medthink.core.digest import digest_value
 from medthink.models import Effort, ImagePart, Request, Schema, TextPart
 from medthink.models.catalog import PROVIDERS, ModelName, efforts_of, open_model, resolve_target
@@ -26,6 +21,11 @@ from medthink.models.image_detail import GEMINI_DETAILS, OPENAI_DETAILS, details
 from medthink.models.prices import load_prices
 from medthink.models.request import ImageDetail
 from medthink.models.wires import anthropic, gemini, openai_chat, openai_responses
+
+types = Lazily("google.genai.types")
+claude, claude_messages = Lazily("anthropic.types"), Lazily("anthropic.types.message_create_params")
+gpt, gpt_chats = Lazily("openai.types.shared"), Lazily("openai.types.chat.completion_create_params")
+gpt_tiers = Lazily("openai.types.responses.service_tier")
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # the SDKs' own warnings are theirs
 
@@ -326,8 +326,8 @@ def test_the_words_we_read_are_words_the_official_types_have(spec, shape):
 
 def test_every_level_of_effort_that_a_provider_has_can_be_asked_for():
     """A level that the next release of an SDK brings fails here instead of at a user's."""
-    openai_levels = set(get_args(get_args(ReasoningEffort)[0]))
-    claude_levels = set(get_args(get_args(get_type_hints(OutputConfigParam)["effort"])[0]))
+    openai_levels = set(get_args(get_args(gpt.ReasoningEffort)[0]))
+    claude_levels = set(get_args(get_args(get_type_hints(claude.OutputConfigParam)["effort"])[0]))
     gemini_levels = {level.value.lower() for level in types.ThinkingLevel} - {"thinking_level_unspecified"}
     assert set(get_args(Effort)) == openai_levels | claude_levels | gemini_levels
     asked = Request(parts=(TextPart("?"),), max_tokens=70_000)
@@ -344,10 +344,10 @@ def test_every_level_of_effort_that_a_provider_has_can_be_asked_for():
 
 
 def test_every_service_tier_that_a_provider_has_can_be_asked_for():
-    chat = get_args(get_args(get_type_hints(CompletionCreateParamsBase)["service_tier"])[0])
-    claude = get_args(get_type_hints(MessageCreateParamsBase)["service_tier"])
+    chat = get_args(get_args(get_type_hints(gpt_chats.CompletionCreateParamsBase)["service_tier"])[0])
+    claude = get_args(get_type_hints(claude_messages.MessageCreateParamsBase)["service_tier"])
     gemini_tiers = {tier.value for tier in types.ServiceTier} - {"unspecified"}
-    assert set(get_args(get_args(ServiceTier)[0])) == openai_responses.TIERS
+    assert set(get_args(get_args(gpt_tiers.ServiceTier)[0])) == openai_responses.TIERS
     assert (set(chat), set(claude), gemini_tiers) == (openai_chat.TIERS, anthropic.TIERS, gemini.TIERS)
     for wire, tier in ((openai_responses, "flex"), (openai_chat, "flex"), (anthropic, "auto"), (gemini, "flex")):
         asked = Request(parts=(TextPart("?"),), max_tokens=9, service_tier=tier)

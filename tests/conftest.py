@@ -16,7 +16,7 @@ if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).
 # The workers use every core already: threads of numpy and torch on top of them only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-pytest_plugins = ["children", "cpu_times", "random_order", "stores"]
+pytest_plugins = ["children", "cpu_times", "random_order", "remedies", "stores"]
 
 # How long an example takes says something about the machine, not about the code.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])

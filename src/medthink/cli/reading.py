@@ -131,7 +131,8 @@ def reading_mark(tables: tuple[Path, ...], key: Path, as_json: bool) -> None:
     failed = [one.reader for one in marked if not one.result.is_passed]
     if failed:
         raise Declined(
-            f"not passed: {', '.join(failed)}", remedy="discuss the feedback, then train with another --seed"
+            f"not passed: {', '.join(failed)}",
+            remedy="discuss the feedback, then train with lists of another seed: medthink reading training --seed",
         )
 
 

@@ -14,7 +14,7 @@ from medthink.core.errors import DataError, LedgerError, MedThinkError, UsageErr
 from medthink.core.jsonio import read_stored, write_json
 from medthink.models.catalog import check_base_url
 from medthink.models.prices import PriceSource, parse_price
-from medthink.runs.ledger.queries import name_cases
+from medthink.runs.ledger.queries import RUN_FOLDER, name_cases
 from medthink.runs.selection import DEFAULT_SPLIT, Selection
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import resolve_condition
@@ -161,9 +161,7 @@ def read_manifest(run: Path) -> Manifest:
     """The manifest of a run's folder."""
     path = run / "run.json"
     if not path.is_file():
-        raise DataError(
-            "this is not a run: it has no run.json", file=run, remedy="give the run's folder, the one named by --out"
-        )
+        raise DataError("this is not a run: it has no run.json", file=run, remedy=RUN_FOLDER)
     return read_stored(path, Manifest, name="a manifest", remedy="use the release that wrote it")
 
 

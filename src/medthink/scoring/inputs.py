@@ -146,7 +146,7 @@ def refuse_unanswered(run: Run) -> None:
         raise DataError(
             f"nothing was answered, so there is no score{why}",
             file=run.path,
-            remedy=f"{again}; another command may use the same --out",
+            remedy=f"{again}; medthink run with other flags may use the same --out",
         )
 
 

@@ -32,7 +32,9 @@ def status(folder: Path, data: Path | None, as_json: bool) -> None:
         _show_sweep(folder, as_json=as_json)
     elif not (folder / "run.json").is_file():
         problem = "this is neither a run nor a sweep: it has no run.json and no sweep.json"
-        raise DataError(problem, file=folder, remedy="give the folder named by --out, or by out in a sweep's plan")
+        raise DataError(
+            problem, file=folder, remedy="give the folder named by --out of medthink run, or by out in a plan"
+        )
     else:
         _show_run(folder, data, as_json=as_json)
 

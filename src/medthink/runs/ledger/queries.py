@@ -22,7 +22,8 @@ Kind = TypeVar("Kind")
 _PASSING = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_IOERR", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_FULL")
 
 
-_OTHER_RELEASE = "read it with the release that run.json names, or start the run again in another --out"
+_OTHER_RELEASE = "read it with the release that run.json names, or start the run again in another folder"
+RUN_FOLDER = "give the run's folder, the one named by --out of medthink run"
 _RIGHTS = "check the disk and the file's permissions, or copy the run to a writable folder"
 
 
@@ -198,7 +199,7 @@ def find_uri(run: Path, ledger: str = LEDGER) -> str:
     """The URI to read a ledger by, or LedgerError."""
     path = run / ledger
     if not path.is_file():
-        raise LedgerError(f"{run}: it has no ledger", remedy="give the run's folder, the one named by --out")
+        raise LedgerError(f"{run}: it has no ledger", remedy=RUN_FOLDER)
     uri = f"{path.resolve().as_uri()}?mode=ro"
     still = f"{uri}&immutable=1"
     log = path.with_name(f"{ledger}-wal")

@@ -19,7 +19,7 @@ from medthink.core.files import new_folder
 from medthink.runs.batches.jobs import BatchTable
 from medthink.runs.ledger.ledger import Ledger
 from medthink.runs.ledger.lock import is_locked
-from medthink.runs.ledger.queries import damaged
+from medthink.runs.ledger.queries import RUN_FOLDER, damaged
 from medthink.runs.ledger.schema import digest_of
 from medthink.runs.manifest import read_manifest, write_manifest
 
@@ -41,7 +41,7 @@ def salvage(folder: Path, out: Path) -> list[SalvagedLedger]:
     """Copy the folder of a run, or of other work with a ledger, with its ledgers rebuilt."""
     ledgers = sorted(folder.glob("*.sqlite")) if folder.is_dir() else []
     if not ledgers:
-        raise UsageError(f"{folder} holds no ledger", remedy="give the run's folder, the one named by --out")
+        raise UsageError(f"{folder} holds no ledger", remedy=RUN_FOLDER)
     if is_locked(folder):
         raise LedgerError(f"{folder} is in use by another process", remedy="end that first")
     with new_folder(out) as made:

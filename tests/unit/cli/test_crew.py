@@ -19,4 +19,4 @@ def test_one_that_ends_by_itself_says_nothing():
 def test_one_whose_parent_is_gone_ends():
     with start(60) as child:
         child.stdin.close()
-        assert (child.wait(timeout=30), child.stderr.read()) == (0, b"")
+        assert (child.wait(timeout=120), child.stderr.read()) == (0, b"")

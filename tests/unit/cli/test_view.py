@@ -62,5 +62,5 @@ def test_it_serves_until_it_is_interrupted(tmp_path):
             assert ">seeing<" in page
         finally:
             process.send_signal(2)
-            assert process.wait(timeout=20) == 130
+            assert process.wait(timeout=120) == 130
         assert "Traceback" not in process.stderr.read()

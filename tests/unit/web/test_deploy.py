@@ -88,14 +88,14 @@ def sign_in_from(board: Board, proxies: tuple[str, ...], address: str) -> int:
         server = make_server(app, proxies)
         thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[opened])))
         thread.start()
-        connection = http.client.HTTPConnection("127.0.0.1", opened.getsockname()[1], timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", opened.getsockname()[1], timeout=120)
         headers = {"Host": "board.example.org", "Origin": "https://board.example.org", "X-Forwarded-For": address}
         headers |= {"X-Forwarded-Proto": "https", "Content-Type": "application/x-www-form-urlencoded"}
         connection.request("POST", "/sign-in", "name=ann&password=wrong", headers)
         status = connection.getresponse().status
         connection.close()
         server.should_exit = True
-        thread.join(timeout=20)
+        thread.join(timeout=120)
     return status
 
 

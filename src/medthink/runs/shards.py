@@ -58,7 +58,9 @@ def _refuse_strangers(runs: list[Path], manifests: list[Manifest]) -> None:
     shards = [manifest.selection.shard for manifest in manifests]
     for run, manifest, shard in zip(runs, manifests, shards, strict=True):
         if shard is None:
-            raise UsageError(f"{run} is a complete run, not a shard", remedy="merge runs made with --shard i/n")
+            raise UsageError(
+                f"{run} is a complete run, not a shard", remedy="merge runs made by medthink run with --shard i/n"
+            )
         if _without_shard(manifest) != _without_shard(manifests[0]):
             raise UsageError(f"{run} is not a shard of the same run as {runs[0]}", remedy="merge shards of one command")
         if manifest.progress is None or not manifest.progress.is_complete:

@@ -135,7 +135,10 @@ def data_pull(out: Path, revision: str | None, as_json: bool) -> None:
     from medthink.cases.benchmark import Benchmark
     from medthink.cases.check import check_benchmark
     from medthink.cases.files.pull import LICENCE, REPOSITORY, REVISION, find_snapshot, pull_snapshot
+    from medthink.core.files import claim_folder
 
+    if out.exists():
+        claim_folder(out, "test.jsonl", holds_more=True)
     click.echo(f"{REPOSITORY} is licensed {LICENCE}", err=as_json)
     snapshot = find_snapshot(revision or REVISION)
     with _download_bar() as bar:

@@ -7,7 +7,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Twice the cores: many tests wait for servers and browsers.
 WORKERS = $(shell $(PYTHON) -c 'import os; print(2 * os.cpu_count())')
 
-.PHONY: demo radcliq demo-curate test check unit quick bench bench-peers docs site clean lock
+.PHONY: demo radcliq demo-curate test check unit quick coverage mutants bench bench-peers docs site clean lock
 
 demo: .venv/.ready
 	$(BIN)/medthink demo
@@ -38,9 +38,22 @@ check: .venv/.ready-dev
 unit: .venv/.ready-dev
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
-# A minute's worth: no torch, no browser, no server, no child process, and nothing that takes a second alone.
+# A minute's worth of every room: no torch, no browser, no PostgreSQL, and no file of tests that takes seconds.
 quick: check
 	$(BIN)/pytest -n auto --dist worksteal --quick tests/unit tests/snapshot
+
+# The lines and branches of src/ that the tests run, child processes included; twice the time of `make unit`.
+coverage: .venv/.ready-dev
+	$(PIP) coverage
+	rm -f .coverage .coverage.*
+	$(BIN)/coverage run -m pytest -n $(WORKERS) --dist worksteal
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report --skip-covered
+
+# Changes of the product that no test notices: `make mutants SAMPLE=40` draws so many of each target. Hours without.
+mutants: .venv/.ready-dev
+	$(PIP) coverage
+	$(BIN)/python tests/mutants.py $(if $(SAMPLE),--sample $(SAMPLE),) $(if $(SEED),--seed $(SEED),)
 
 bench: .venv/.ready-dev
 	$(BIN)/python -m bench

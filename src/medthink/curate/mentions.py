@@ -113,7 +113,7 @@ def _shown(sign: str) -> str:
     # What was encoded twice is read as well.
     while before != sign:
         before, sign = sign, decode(sign)
-    plain = unicodedata.normalize("NFKC", sign)
+    plain = unicodedata.normalize("NFKC", sign).translate(_LOOK_ALIKES)
     return "".join(one for one in plain if unicodedata.category(one) not in ("Cf", "Mn") and one != _TATWEEL)
 
 
@@ -124,6 +124,16 @@ def _unquoted(sign: str) -> str:
         return sign
 
 
+# Cyrillic and Greek letters, by number, that look like Latin ones; a name written with them is read as that name.
+_CYRILLIC = "0410 0412 0415 0405 0406 0408 041A 041C 041D 041E 0420 0421 0422 0423 0425 0430 0435 0455 0456 0458 043E"
+_GREEK = "0391 0392 0395 0396 0397 0399 039A 039C 039D 039F 03A1 03A4 03A5 03A7 03BF"
+_LOOK_ALIKES = dict(
+    zip(
+        (int(number, 16) for number in f"{_CYRILLIC} 0441 0440 0443 0445 0501 04BB {_GREEK}".split()),
+        "ABESIJKMHOPCTYXaesijocpyxdhABEZHIKMNOPTYXo",
+        strict=True,
+    )
+)
 # A line that only stretches an Arabic word.
 _TATWEEL = "\u0640"
 

@@ -204,6 +204,8 @@ def test_a_name_is_found_in_what_was_read_in_a_picture(name, texts, found):
         ("See https://example.org/?q=Ewing%2520sarcoma for more.", "Ewing sarcoma"),
         ("A case of \u202eamocras gniwE\u202c here.", "Ewing sarcoma"),
         ("A case of Ew\u200bing \u200fsar\u00adcoma here.", "Ewing sarcoma"),
+        ("A case of \u0415wing s\u0430rc\u043em\u0430 here.", "Ewing sarcoma"),
+        ("A case of \u039fsteosarc\u03bfma here.", "Osteosarcoma"),
         ("A case of \uff25\uff57\uff49\uff4e\uff47 sarcoma here.", "Ewing sarcoma"),
     ],
 )

@@ -18,12 +18,11 @@ import numpy as np
 
 from medthink.audit.rivals import (
     FOLDS,
-    Guessable,
+    IMAGE_FREE,
     Guesses,
-    guess_by_inputs,
+    KeptGuesses,
     guess_longest,
     guess_majority,
-    guessable_cases,
     look_alike_groups,
 )
 from medthink.baselines import Inputs
@@ -98,13 +97,12 @@ _COUNTED = ("answer-in-history", "history-duplicate-across-splits", "id-duplicat
 
 
 def audit_benchmark(benchmark: Benchmark, split: str, *, advance: Callable[[str], object] = str) -> BenchmarkAudit:
-    """Audit a split; `advance` is called with the name of each guesser."""
+    """Audit a split; `advance` is called with what takes a while: a guesser to train, a test, the checks."""
     benchmark = benchmark.remembering()
-    material = guessable_cases(benchmark, split)
-    found = []
-    for name, guess in _guessers(material).items():
-        advance(name)
-        found.append(guess())
+    kept = KeptGuesses(benchmark, split)
+    material = kept.material
+    found = [guess_majority(material), guess_longest(material.cases)]
+    found += [kept.by_inputs(inputs, advance) for inputs in (*IMAGE_FREE, "images")]
     if isinstance(benchmark.images, CachingImageStore):
         benchmark.images.save()
     advance("duplicates and leaks")
@@ -123,16 +121,6 @@ def audit_benchmark(benchmark: Benchmark, split: str, *, advance: Callable[[str]
         problems={code: counts.get(code, 0) for code in _COUNTED},
         detectable=detectable_rate(n=len(distinct), chance=scores[0].chance, alpha=ALPHA / max(1, tested)),
     )
-
-
-def _guessers(material: Guessable) -> dict[str, Callable[[], Guesses]]:
-    return {
-        "majority letter": lambda: guess_majority(material),
-        "longest option": lambda: guess_longest(material.cases),
-        "options alone": lambda: guess_by_inputs(material, "options"),
-        "history and options": lambda: guess_by_inputs(material, "question"),
-        "images and options": lambda: guess_by_inputs(material, "images"),
-    }
 
 
 def distinct_cases(cases: list[Case]) -> list[Case]:

@@ -1,6 +1,7 @@
 """The guessers that every run is compared with, the same for `score`, `report` and `audit`; trained once."""
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -10,6 +11,7 @@ from medthink import __version__
 from medthink.baselines import Inputs
 from medthink.baselines.baseline import is_usable, longest_letter, rank_letters
 from medthink.baselines.guesser import cross_validated, most_probable, train_guesser
+from medthink.baselines.image_features import image_digests
 from medthink.baselines.text_features import normalise
 from medthink.cases.benchmark import Benchmark
 from medthink.cases.case import Case
@@ -96,7 +98,11 @@ def guess_majority(material: Guessable) -> Guesses:
 
 
 IMAGE_FREE: tuple[Inputs, ...] = ("options", "question")
-_SEEN: dict[Inputs, str] = {"options": "options alone", "question": "history and options"}
+_SEEN: dict[Inputs, str] = {
+    "options": "options alone",
+    "question": "history and options",
+    "images": "images and options",
+}
 
 
 def rival_guesses(benchmark: Benchmark, split: str, *, advance: Callable[[str], object] = str) -> list[Guesses]:
@@ -110,19 +116,39 @@ def rival_guesses(benchmark: Benchmark, split: str, *, advance: Callable[[str], 
     rule = guess_longest(cases)
     if len(cases) < 2 * FOLDS:
         return [rule]
-    key = [benchmark[name].text_fingerprint() for name in (TRAIN, split) if name in benchmark.splits]
-    material: list[Guessable] = []
-    found = [rule]
-    for inputs in IMAGE_FREE:
-        place = cache_folder() / "guesses" / f"{digest_value([key, split, inputs, __version__])}.json"
+    known = KeptGuesses(benchmark, split)
+    return [rule, *(known.by_inputs(inputs, advance) for inputs in IMAGE_FREE)]
+
+
+class KeptGuesses:
+    """What trained guessers answer on a split, kept on disk by what they see; trained where nothing is kept."""
+
+    def __init__(self, benchmark: Benchmark, split: str) -> None:
+        self._benchmark = benchmark
+        self._split = split
+        self._texts = [benchmark[name].text_fingerprint() for name in (TRAIN, split) if name in benchmark.splits]
+
+    @cached_property
+    def material(self) -> Guessable:
+        """The cases, read once."""
+        return guessable_cases(self._benchmark, self._split)
+
+    def by_inputs(self, inputs: Inputs, advance: Callable[[str], object] = str) -> Guesses:
+        """The answers of the guesser with these inputs; `advance` is called with what it sees before it is trained."""
+        seen = self._images() if inputs == "images" else []
+        place = (
+            cache_folder() / "guesses" / f"{digest_value([self._texts, seen, self._split, inputs, __version__])}.json"
+        )
         guesses = _read(place)
         if guesses is None:
             advance(_SEEN[inputs])
-            material = material or [guessable_cases(benchmark, split)]
-            guesses = guess_by_inputs(material[0], inputs)
+            guesses = guess_by_inputs(self.material, inputs)
             _keep(place, guesses)
-        found.append(guesses)
-    return found
+        return guesses
+
+    def _images(self) -> list[str]:
+        cases = [*self.material.lessons, *self.material.cases]
+        return image_digests([case.question for case in cases])
 
 
 def _read(place: Path) -> Guesses | None:

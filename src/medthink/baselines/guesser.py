@@ -22,8 +22,11 @@ from medthink.core.digest import seed_from
 from medthink.core.errors import UsageError
 
 Places = NDArray[np.integer[Any]]
+Weights = NDArray[np.floating[Any]]
 _LOOSENESS = 0.3
 _TOLERANCE = 1e-3
+_MOST_STEPS = 2000
+_PART = 512
 
 
 class Guess(msgspec.Struct, frozen=True):
@@ -37,7 +40,7 @@ class Guess(msgspec.Struct, frozen=True):
 class Guesser:
     """A trained guesser."""
 
-    def __init__(self, encoder: OptionEncoder, weights: NDArray[np.float64]) -> None:
+    def __init__(self, encoder: OptionEncoder, weights: Weights) -> None:
         self._encoder = encoder
         self._weights = weights
 
@@ -47,7 +50,7 @@ class Guesser:
 
     def rank_all(self, questions: Sequence[Question]) -> list[dict[str, float]]:
         """The probabilities for many questions at once, which is faster."""
-        scores = self._encoder.encode(questions) @ self._weights
+        scores = _score(_encode(self._encoder, questions), self._weights)
         ends = np.cumsum([len(question.options) for question in questions])
         return [
             dict(zip(question.options, _softmax(part), strict=True))
@@ -61,8 +64,17 @@ def train_guesser(cases: Iterable[Case], inputs: Inputs) -> Guesser:
     if not usable:
         raise UsageError("a guesser has no case to learn from", remedy="give cases with their answer among the options")
     encoder = OptionEncoder(inputs, [case.question for case in usable])
-    rows = encoder.encode([case.question for case in usable])
+    rows = _encode(encoder, [case.question for case in usable])
     return Guesser(encoder, _fit_weights(rows, usable, right_places(usable)))
+
+
+def _encode(encoder: OptionEncoder, questions: Sequence[Question]) -> list[Matrix]:
+    """The options' features in parts, which are never copied into one: that would take twice the memory."""
+    return [encoder.encode(questions[start : start + _PART]) for start in range(0, len(questions), _PART)]
+
+
+def _score(rows: Sequence[Matrix], weights: Weights) -> Weights:
+    return np.concatenate([part @ weights for part in rows])
 
 
 def right_places(cases: Sequence[Case]) -> Places:
@@ -70,20 +82,47 @@ def right_places(cases: Sequence[Case]) -> Places:
     return np.array([list(case.question.options).index(case.reference.answer) for case in cases])
 
 
-def _fit_weights(rows: Matrix, cases: Sequence[Case], right: Places) -> NDArray[np.float64]:
-    from sklearn.linear_model import LogisticRegression
+def _fit_weights(rows: Sequence[Matrix], cases: Sequence[Case], right: Places) -> Weights:
+    """Logistic regression on the right option's row minus each wrong one's, with a penalty on large weights."""
+    from scipy.optimize import minimize
+    from scipy.special import expit
 
-    pairs = _pair_off(rows, cases, right)
-    # The sign of every other difference is turned, because a classifier needs both classes; the loss is the same.
-    signs = np.where(np.arange(pairs.shape[0]) % 2, -1.0, 1.0).astype(np.float32)
-    pairs.data *= np.repeat(signs, np.diff(pairs.indptr))
-    # A column without entries would keep its weight of 0; most of the hashed bins have none.
-    filled = np.unique(pairs.indices)
-    model = LogisticRegression(C=_LOOSENESS, fit_intercept=False, max_iter=2000, tol=_TOLERANCE)
-    model.fit(pairs[:, filled], signs)
-    weights = np.zeros(pairs.shape[1])
-    weights[filled] = model.coef_[0]
+    better, worse = _pair_off(cases, right)
+    width = rows[0].shape[1]
+    filled, rows = _drop_empty_columns(rows)
+    ends = np.cumsum([0, *(part.shape[0] for part in rows)])
+    penalty = 1 / (_LOOSENESS * len(better))
+
+    def loss(weights: Weights) -> tuple[float, NDArray[np.float64]]:
+        scores = _score(rows, weights.astype(np.float32)).astype(np.float64)
+        leads = scores[better] - scores[worse]
+        pulls = expit(-leads) / len(leads)
+        by_row = np.bincount(worse, pulls, len(scores)) - np.bincount(better, pulls, len(scores))
+        parts = zip(rows, pairwise(ends), strict=True)
+        slope = sum(part.T @ by_row[low:high].astype(np.float32) for part, (low, high) in parts)
+        value = float(np.logaddexp(0, -leads).mean() + penalty / 2 * (weights @ weights))
+        return value, np.asarray(slope, dtype=np.float64) + penalty * weights
+
+    options = {"maxiter": _MOST_STEPS, "gtol": _TOLERANCE, "ftol": 64 * np.finfo(float).eps, "maxls": 50}
+    fitted = minimize(loss, np.zeros(len(filled)), jac=True, method="L-BFGS-B", options=options)
+    # A column without entries keeps its weight of 0.
+    weights = np.zeros(width, dtype=np.float32)
+    weights[filled] = fitted.x
     return weights
+
+
+def _drop_empty_columns(rows: Sequence[Matrix]) -> tuple[Places, Sequence[Matrix]]:
+    """The columns with entries, and the rows with these alone: few cases fill few of the hashed bins."""
+    filled = np.unique(np.concatenate([np.unique(part.indices) for part in rows]))
+    width = rows[0].shape[1]
+    if len(filled) > width / 2:
+        # Not worth the memory.
+        return np.arange(width), rows
+    narrow = []
+    for part in rows:
+        columns = np.searchsorted(filled, part.indices).astype(part.indices.dtype)
+        narrow.append(type(part)((part.data, columns, part.indptr), shape=(part.shape[0], len(filled))))
+    return filled, narrow
 
 
 def cross_validated(
@@ -114,10 +153,10 @@ def hits_by_chance(cases: Sequence[Case], inputs: Inputs, *, rounds: int, folds:
     hits = np.zeros(rounds, dtype=int)
     for fold in _cut(cases, inputs, folds, 0, None):
         inside = np.setdiff1d(np.arange(len(cases)), fold.held)
-        asked = fold.encoder.encode([cases[at].question for at in fold.held])
+        asked = _encode(fold.encoder, [cases[at].question for at in fold.held])
         starts = np.cumsum([0, *(len(cases[at].question.options) for at in fold.held)])
         for place, right in enumerate(drawn):
-            scores = asked @ _fit_weights(fold.lessons, fold.taught, right[inside])
+            scores = _score(asked, _fit_weights(fold.lessons, fold.taught, right[inside]))
             picks = [int(np.argmax(scores[low:high])) for low, high in pairwise(starts)]
             hits[place] += int((right[fold.held] == picks).sum())
     return hits
@@ -129,7 +168,7 @@ class _Fold(NamedTuple):
     held: list[int]
     taught: list[Case]
     encoder: OptionEncoder
-    lessons: Matrix
+    lessons: list[Matrix]
 
 
 def _cut(
@@ -147,7 +186,7 @@ def _cut(
         out = set(held)
         taught = [case for position, case in enumerate(usable) if position not in out]
         encoder = OptionEncoder(inputs, [case.question for case in taught])
-        yield _Fold(held, taught, encoder, encoder.encode([case.question for case in taught]))
+        yield _Fold(held, taught, encoder, _encode(encoder, [case.question for case in taught]))
 
 
 def most_probable(probabilities: dict[str, float]) -> str:
@@ -178,8 +217,8 @@ def guesser_baseline(inputs: str, benchmark: Benchmark) -> ChoosingBaseline:
     return ChoosingBaseline(name, choose)
 
 
-def _pair_off(rows: Matrix, cases: Sequence[Case], places: Places) -> Matrix:
-    """The right option's row minus each wrong one's."""
+def _pair_off(cases: Sequence[Case], places: Places) -> tuple[Places, Places]:
+    """The rows of the right option and of a wrong one, for every wrong one."""
     right, wrong, start = [], [], 0
     for case, at in zip(cases, places, strict=True):
         options = len(case.question.options)
@@ -187,9 +226,9 @@ def _pair_off(rows: Matrix, cases: Sequence[Case], places: Places) -> Matrix:
         right += [start + int(at)] * len(others)
         wrong += others
         start += options
-    return (rows[right] - rows[wrong]).tocsr()
+    return np.array(right), np.array(wrong)
 
 
-def _softmax(scores: NDArray[np.float64]) -> list[float]:
+def _softmax(scores: Weights) -> list[float]:
     powers = np.exp(scores - scores.max(initial=0))
     return [float(share) for share in powers / powers.sum()]

@@ -52,6 +52,11 @@ def case_image_features(questions: Sequence[Question]) -> list[Vector | None]:
     return looks
 
 
+def image_digests(questions: Sequence[Question]) -> list[str]:
+    """The digests of the images whose features are taken; "" for one that cannot be read."""
+    return [_digest_or_none(image) or "" for question in questions for image in _spread(question.images)]
+
+
 def _by_chunk(images: Sequence[Image]) -> Iterator[list[Vector | None]]:
     """Features kept on disk are read from there; the others are computed, and kept chunk by chunk."""
     cache = ResultCache(_KIND)

@@ -15,6 +15,7 @@ from scipy.stats import binom, binomtest, chisquare
 import small_benchmark
 from made_runs import make_run
 from medthink.audit import benchmark as audited
+from medthink.audit import rivals
 from medthink.audit.benchmark import audit_benchmark
 from medthink.audit.rivals import (
     Guessable,
@@ -118,7 +119,7 @@ def test_an_alarm_takes_one_per_cent_after_correction_over_the_telling_four(clea
     monkeypatch.setattr(audited, "guess_longest", lambda _: guess("longest option", hits))
     monkeypatch.setattr(audited, "guess_majority", lambda _: guess("majority letter", 9))
     monkeypatch.setattr(
-        audited, "guess_by_inputs", lambda _, inputs: guess(f"guesser:{inputs}", right[f"guesser:{inputs}"])
+        rivals.KeptGuesses, "by_inputs", lambda _, inputs, *__: guess(f"guesser:{inputs}", right[f"guesser:{inputs}"])
     )
     found = {score.name: score for score in audit_benchmark(Benchmark.open(clean), "test").scores}
     raw = {name: binom.sf(round(one.accuracy.value * 40) - 1, 40, 0.2) for name, one in found.items()}
@@ -127,6 +128,26 @@ def test_an_alarm_takes_one_per_cent_after_correction_over_the_telling_four(clea
     assert found["longest option"].verdict == verdict
     assert {one.verdict for name, one in found.items() if name not in ("longest option", "guesser:images")} == {"clear"}
     assert (found["guesser:images"].p_holm, found["guesser:images"].verdict) == (None, "for information")
+
+
+def test_a_second_audit_trains_only_what_sees_something_new(clean, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    bench = shutil.copytree(clean, tmp_path / "bench")
+    trained = []
+
+    def guess(material, inputs):
+        trained.append(inputs)
+        return guess_by_inputs(material, inputs)
+
+    monkeypatch.setattr(rivals, "guess_by_inputs", guess)
+    first = audit_benchmark(Benchmark.open(bench), "test")
+    assert trained == ["options", "question", "images"]
+    assert audit_benchmark(Benchmark.open(bench), "test") == first
+    assert len(trained) == 3
+    one, other = sorted((bench / "images").rglob("*.jpg"))[:2]
+    one.write_bytes(other.read_bytes())
+    audit_benchmark(Benchmark.open(bench), "test")
+    assert trained[3:] == ["images"]
 
 
 def test_guessers_learn_from_the_train_split_and_from_no_case_they_guess(clean):

@@ -2,9 +2,13 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
 
+from medthink.baselines import guesser as guessers
 from medthink.baselines.guesser import Guesser, cross_validated, most_probable, train_guesser
 from medthink.baselines.option_features import SHAPE_SIZE, shapes_of
 from medthink.cases.benchmark import Benchmark
@@ -112,3 +116,16 @@ def test_shapes_compare_an_option_with_its_rivals() -> None:
     assert shapes.shape == (3, SHAPE_SIZE)
     assert shapes[1, 0] > shapes[2, 0] > shapes[0, 0]
     assert (shapes_of(["same", "same"])[:, :2] == 0).all()
+
+
+def test_weights_are_those_of_a_logistic_regression_on_the_differences(clean_texts: Benchmark) -> None:
+    rng = np.random.default_rng(0)
+    cases = list(clean_texts["train"])[:60]
+    rows = sparse.random(300, 40, density=0.3, random_state=0, format="csr", dtype=np.float32)
+    right = rng.integers(0, 5, 60)
+    better, worse = guessers._pair_off(cases, right)
+    differences = np.asarray((rows[better] - rows[worse]).todense())
+    signs = np.where(np.arange(len(differences)) % 2, -1.0, 1.0)
+    theirs = LogisticRegression(C=0.3, fit_intercept=False, tol=1e-6).fit(differences * signs[:, None], signs).coef_[0]
+    ours = guessers._fit_weights([rows[:100], rows[100:]], cases, right)
+    np.testing.assert_allclose(ours, theirs, atol=0.02)

@@ -238,9 +238,9 @@ def audit_shortcuts(data: Path, runs: tuple[Path, ...], split: str, as_json: boo
     benchmark = Benchmark.open(data)
     scored = _score(find_runs(runs), data, split)
     with progress() as bar:
-        task = bar.add_task("auditing", total=6)
+        task = bar.add_task("auditing", total=None)
         found = audit_benchmark(
-            benchmark, split, advance=lambda name: bar.update(task, advance=1, description=f"auditing: {name}")
+            benchmark, split, advance=lambda name: bar.update(task, description=f"auditing: {name}")
         )
         audits = _audit(benchmark, split, scored)
     if as_json:

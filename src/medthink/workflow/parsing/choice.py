@@ -89,14 +89,14 @@ _PLACEHOLDER = re.compile(
 # A letter that closes a word group ("hepatitis B") is part of a name, unless one of these words leads up to it.
 _LEADS_ON = re.compile(r"(?<!\bthat)(?<!\bbecause)(?<!\bthink)(?<!\bbelieve)(?<=[A-Za-zÀ-ɏ0-9])[\s\"'(\[]{0,3}$")
 # What may come between the start of a clause and an option's text that is its subject.
-_JOINED = re.compile(r"(?<![A-Za-z])[A-Z]\s?(?:か|と|或|和|、|또는|나)\s?$")
+_JOINED = re.compile(r"(?<![A-Za-z])[A-Z]\s?(?:か|と|或|和|、|または|または選択肢|또는|나)\s?$")
 _ASKED = re.compile(r"[^.。!\n]{0,12}\?")
 _SHORT = 60
 _ENDS_IN_LETTER = re.compile(r"(?:^|[\s(,;])\(?([A-Z])[\s.!?\"')]*$")
 _ADDED = re.compile(r"(?<![a-z])or (?:perhaps |maybe |possibly |rather ){1,2}(?:option )?[A-Z]\W*$", re.IGNORECASE)
 # What comes before a letter that is set against the answer, or is no option's.
 _SPARED = re.compile(
-    r"(?<![a-z])(?:not|no|nor|over|than|from|like|unlike|exclude[sd]?|rules?|against|vs|versus|less|least"
+    r"(?<![a-z])(?:not|no|nor|over|instead|than|from|like|unlike|exclude[sd]?|rules?|against|vs|versus|less|least"
     r"|runner-up|second"
     r"|next|alternativ\w*|differential|followed|possib\w+|other|others|hepatitis|type|vitamin|group|grade|class|stage"
     r"|segment|images?|figures?|panels?|category|kerley|wrong|incorrect|discuss\w*|consider\w*|compared"
@@ -135,6 +135,8 @@ def _committed(text: str, known: Options) -> frozenset[str] | Unparsed:
     fields = fields or [whole[name] for name in _OTHER_NAMES if name in whole]
     if fields:
         return _in_fields(fields, known)
+    if known.letters == set(whole):
+        return _affirmed(whole)
     plain = make_plain(text)
     filled = list(_filled_in(plain))
     claims = [Claim(letters, end) for value, end in filled if (letters := _read_value(value, known))]
@@ -145,6 +147,8 @@ def _committed(text: str, known: Options) -> frozenset[str] | Unparsed:
     claims = [claim for claim in claims if claim.end >= first_final] + final
     if not claims and filled:
         return Unparsed(_no_option(filled[-1][0]))
+    if not claims and text.lstrip().startswith('{"') and not text.rstrip("`\n ").endswith("}"):
+        return Unparsed("a JSON object that breaks off before its answer")
     claims = claims or [
         *announced,
         *_otherwise_stated(plain, known),
@@ -162,6 +166,13 @@ def _in_fields(fields: list[Any], known: Options) -> frozenset[str] | Unparsed:
     if not said or not named[0]:
         return Unparsed(_no_option(said[0] if said else ""))
     return frozenset().union(*(letters for letters in named if letters))
+
+
+def _affirmed(verdicts: dict[str, Any]) -> frozenset[str] | Unparsed:
+    """The one option that is true, or has more than half, in an object with an entry for each."""
+    shares = {letter: float(said) for letter, said in verdicts.items() if isinstance(said, bool | int | float)}
+    best = [letter for letter, share in shares.items() if share > sum(shares.values()) / 2]
+    return frozenset(best) if len(shares) == len(verdicts) and best else Unparsed("no option stands out")
 
 
 def _texts_of(value: Any) -> list[str]:

@@ -13,8 +13,8 @@ _FILLING = re.compile(
     r"|opción|letra|respuesta|opzione|lettera|risposta|opção|alternativa|resposta|optie|вариант)(?![a-zà-ÿ])"
     r"|(?:is|the|an|most|likely|probable|probably|best|correct|final|either|between|clearly|definitely|indeed"
     r"|therefore|donc|dunque|quindi|also|daher|lautet|die antwort"
-    r"|die|der|das|eine?|le|la|el|il|une?|una|uma?|een|ist|est|es|è|é)(?= )|选项|選択肢|選項|보기"
-    r"|,\s?in my (?:opinion|view),|l'(?=option)"
+    r"|die|der|das|eine?[mnrs]?|le|la|el|il|une?|una|uma?|een|ist|est|es|è|é)(?= )|选项|選択肢|選項|보기"
+    r"|,\s?in my (?:opinion|view),|l'(?=[a-zà-ÿ])"
     rf"|{NOT_THIS_BUT}){{0,14}}",
     re.IGNORECASE,
 )
@@ -24,7 +24,8 @@ _LINE_FILLING = re.compile(
 )
 _LETTER = re.compile(r"([A-Za-z])(?![A-Za-zÀ-ɏ0-9])")
 _FURTHER = re.compile(
-    r"[\s\"')\].(]{0,4}(?:(?:->|[,:;/&+>|、])|(?<=[\s(])(?:and/or|or|and|oder|und|ou|et|o|y|e|of|en|lub|или)\s|或|和"
+    r"[\s\"')\].(]{0,4}(?:(?:->|[,:;/&+>|、])|(?<=[\s(])(?:and/or|or|and|oder|und|ou|et|o|y|e|of|en|lub|или)\s"
+    r"|或|和|还是选?|還是選?"
     r"|と|과|와"
     r"|及|または|か)\s{0,2}"
     r"(?:possibly |maybe |perhaps |then |also |option |choice |and "
@@ -49,7 +50,8 @@ _LONGEST_NAME = 2
 _REASON_IS = re.compile(r"\s(?:because|since|as)\s(?:this|it)\s(?:is|was)\s(?:an?\s|the\s)?", re.IGNORECASE)
 _CONTINUED = re.compile(
     r"\s{1,2}(?:is|was|are|rather|instead|over|not|although|though|with|which|and|but|in|at|on|ist|est|es|è|é|y|e"
-    r"|et|und|richtig|korrekt|wählen|nehmen|입니다|です|である|となり|है|(?:final )?answer:)(?![a-zà-ÿ])",
+    r"|et|und|richtig|korrekt|wählen|nehmen|sagen|şıkkı\w{0,4}|입니다|です|である|となり|है"
+    r"|(?:final )?answer:)(?![a-zà-ÿ])",
     re.IGNORECASE,
 )
 # "E. coli", "C. difficile": a capital, a full stop and a word in lower case that is not the start of a sentence.

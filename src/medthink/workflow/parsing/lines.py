@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from medthink.workflow.parsing import phrases
 from medthink.workflow.parsing.claims import Claim, read_claim
@@ -18,6 +19,7 @@ _LEADS = (
     "|short)",
     "(?:conclusion|impression|ans(?:wer)?) ?[:=]",
     "if (?:i|one) (?:really )?(?:must|ha(?:ve|d) to|were to) (?:choose|pick|guess|decide)",
+    "(?:rather than|instead of) (?:an? )?[^,.;]{1,60},",
     "i'm (?:confident|certain|sure)(?: that)?", "i am (?:confident|certain|sure)(?: that)?",
     # German, French
     "definitiv", "eindeutig", "sicher", "ganz klar", "auf jeden fall", "am ehesten", "wahrscheinlich", "es ist",
@@ -42,7 +44,8 @@ _LEAD = re.compile(
     re.IGNORECASE,
 )
 _TRAIL = re.compile(
-    r"(?:,?\s(?:it is|it's|for sure|definitely|without (?:a )?doubt|ist es)|正确|正確|입니다|이다"
+    r"(?:,?\s(?:(?:rather than|instead of|and not|not) (?:an? |the )?[^.,;?]{1,60}|it must be|it is|it's"
+    r"|for sure|definitely|without (?:a )?doubt|ist es)|正确|正確|입니다|이다"
     r"|です)$",
     re.IGNORECASE,
 )
@@ -51,7 +54,9 @@ _LETTER_AND_TEXT = re.compile(r"([A-Za-z])[\s.:)(\]\"',-]{1,4}(.+)")
 _TEXT_AND_LETTER = re.compile(r"(.+?)\s?\((?:option )?([A-Z])\)?")
 # A line that goes through the options: a letter, or an option's text, at its head.
 _ENTRY = re.compile(
-    r"[\s>#(\[-]{0,6}(?:\d{1,2}[.)]\s{1,2})?(?:option |choice )?([A-Z])(?:[.):\]]|\s-\s)", re.IGNORECASE
+    r"[\s>#(\[-]{0,6}(?:\d{1,2}[.)]\s{1,2})?(?:option |choice )?([A-Z])(?:[.):\]]|\s-\s"
+    r"|\s\(?\d{1,3}\s?%)",
+    re.IGNORECASE,
 )
 _BULLET = re.compile(r"\s{0,6}(?:[-•·]|\d{1,2}[.)])\s")
 
@@ -90,11 +95,19 @@ def read_lines(plain: str, known: Options) -> Iterator[Claim]:
     entries = _entries(lines, known)
     if (first := _read_end(lines[0], known) or _read_first_sentence(lines[0], known)) and not _is_listed(entries, 0):
         yield Claim(first, 0)
+    for heading, line in pairwise(lines):
+        if _ANSWER_HEADING.fullmatch(heading) and (stated := _read_end(line, known)):
+            yield Claim(stated, plain.index(line))
     is_short = len(lines[-1]) <= known.longest + 12
     if is_short and (last := _read_end(lines[-1], known)) and not _is_listed(entries, -1):
         yield Claim(last, plain.rindex(lines[-1]))
 
 
+_ANSWER_HEADING = re.compile(
+    r"[#\s]{0,8}(?:step \d:?\s|\d\.\s)?(?:(?:my|the|final|most likely|correct|best|likely) ){0,3}"
+    r"(?:answer|diagnosis|conclusion|choice|verdict)\s?:?",
+    re.IGNORECASE,
+)
 # A full stop, a letter's too, that begins a new sentence; the mark stays with its sentence.
 _STATEMENT_END = re.compile(r"(?:(?<=[^\s.][^\s.][.!?])|(?<=\s[A-Z]\.))\s{1,2}(?=[A-Z])")
 
@@ -110,7 +123,8 @@ def _read_first_sentence(line: str, known: Options) -> frozenset[str] | None:
 
 
 def _read_end(line: str, known: Options) -> frozenset[str] | None:
-    if len(set(_INLINE.findall(line)) & known.letters) > 1 or phrases.REVISED.search(line):
+    is_asked = line.rstrip(_MARKS).endswith("?")
+    if is_asked or len(set(_INLINE.findall(line)) & known.letters) > 1 or phrases.REVISED.search(line):
         return None
     return read_short_statement(line, known) or read_claim(line, known, is_line=True)
 
@@ -211,7 +225,8 @@ _UNSURE = re.compile(
     r"|kein\w*|pas|non|não|nie|möglich\w*|könnten?|wäre|ausgeschlossen|verdacht|second|next|alternativ\w*|runner-up"
     r"|wrong|incorrect|false|rejected|mistake|trap|distractor|tempt\w*|others|students?|said|says|key|compare|query"
     r"|wonder|refuse|asked|pending|screening|convinced|anything|everything but|typically|usually|often|sometimes"
-    r"|commonly|family|report|auszuschließen|zustand nach|z\.\s?n|gegen|falsch|meint|spricht gegen|exclure|écarter"
+    r"|commonly|family|report|options?|choices?|auszuschließen|zustand nach|z\.\s?n|gegen|falsch|meint"
+    r"|spricht gegen|exclure|écarter"
     r"|évoquer|peu|autre|confrère|descartar|podría|otra|colega|escludere|potrebbe|altra|excluir|poderia|outra)"
     r"(?![a-zà-ÿ])|n't|\?|需|既往|疑|待|不|非|或|否|排除|除外|排查|鉴别|鑑別|如|감별|배제|제외|可能|かも|ない"
     r"|아니|수 있",
@@ -232,7 +247,8 @@ _LETTER_LAST = re.compile(
     re.IGNORECASE,
 )
 _LEADS_TO_NAME = re.compile(
-    r"(?:^|[,;:]\s|(?<=[a-z]{2})\.\s?|\s-\s|(?:考虑|诊断|診断は?|符合|为|是|진단은?)\s?|(?:^|\s)(?:(?:this|it"
+    r"(?:^|[,;:]\s|、|(?:patient|child|boy|girl|man|woman|infant|lesion) has|(?<=[a-z]{2})\.\s?|\s-\s|(?:考虑"
+    r"|诊断|診断は?|符合|为|是|진단은?)\s?|(?:^|\s)(?:(?:this|it"
     r"|that|diagnosis|answer|what remains[^.]{0,90}) (?:is|was|must be"
     r"|has to be|would be)|it's|that's|call it|call this|diagnosis of|diagnostic of|pathognomonic (?:of|for)"
     r"|typical (?:of|for)|classic (?:of|for)|characteristic (?:of|for)|point(?:s|ing)? to|argues? for|(?:case"
@@ -257,6 +273,10 @@ def read_closing(plain: str, known: Options) -> Iterator[Claim]:
         yield from () if is_entry else [Claim(short, len(plain))]
         return
     if phrases.SUPPOSED.match(last) or phrases.REVISED.search(last) or phrases.OTHERS.search(last):
+        return
+    lettered = _CLAUSE.split(last)[-1]
+    if _LETTER_AND_TEXT.fullmatch(lettered.strip(_MARKS)) and (short := read_short_statement(lettered, known)):
+        yield from () if _UNSURE.search(last[: -len(lettered)]) else [Claim(short, len(plain))]
         return
     named = _last_letter(last, known) | _last_name(fold(last), known)
     if named and len(set(_INLINE.findall(last)) & known.letters) < 2:

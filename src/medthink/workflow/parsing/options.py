@@ -25,7 +25,8 @@ _ASIDE = re.compile(r"\s?\((?!not|no|rather|unlike)([^()\n]{1,80})\)")
 _SHORTEST_NAME = 5
 _JOINED = re.compile(r"\b(?:with|and|of|in|from|due|after|or)\b")
 _MODIFIERS = re.compile(
-    r"(?:(?:active|advanced|typical|classical?|extensive|complicated|reactivation|post-?primary|left|right"
+    r"(?:(?:active|chronic|acute|subacute|advanced|typical|classical?|extensive|complicated|reactivation"
+    r"|post-?primary|left|right"
     r"|bilateral|large|small"
     r"|stage [ivx\d]{1,3})\s){1,3}"
 )
@@ -37,6 +38,8 @@ _FURTHER_TEXT = re.compile(
     r"[\s,;/()]{0,4}(?:[,;/>]|(?<![a-z])(?:or|and|vs\.?|versus|oder|und|ou|et|o|y|e|或|和))\s{0,2}"
 )
 SPACED_END = re.compile(r"\s{1,3}(?:[(\[/&+>|=。，✓-]|$)|\s*\n")
+# German verbs and their parts that close a sentence.
+_VERB = re.compile(r"\s(?:vor|wählen|nehmen|sagen)(?![a-zà-ÿ])")
 REASON = re.compile(
     r"\s{1,2}(?:because|since|due|given|based|as|for|weil|da|denn|aufgrund|car|parce|porque|ya|debido|perché"
     r"|poiché|pois|omdat)"
@@ -174,7 +177,7 @@ def _shortened(text: str, letters: Collection[str]) -> Iterator[str]:
 
 def _ends_text(tail: str) -> bool:
     """Whether an option's text followed by this is all of what was named, not the start of something longer."""
-    is_end = not tail or tail[0] in "().,;:!]}\"'\\$|。、"
+    is_end = not tail or bool(_VERB.match(tail)) or tail[0] in "().,;:!]}\"'\\$|。、"
     return is_end or any(words.match(tail) for words in (SPACED_END, REASON, IS_IT))
 
 

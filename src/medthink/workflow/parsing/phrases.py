@@ -10,13 +10,13 @@ def _any(*words: str) -> str:
 # Nouns that announce an answer: the letter may follow them at once ("Answer B").
 ANSWER_NOUN = _any(
     "answers?", "antwort", "lösung", "réponse", "respuesta", "risposta", "resposta", "antwoord", "odpowiedź", "ответ",
-    "cevap", "yanıt", "svar(?:et)?", "答案", "答え", "正解", "解答", "回答", "정답", "(?<!오)답변?",
+    "cevap", "doğru seçenek", "yanıt", "svar(?:et)?", "答案", "答え", "正解", "解答", "回答", "정답", "(?<!오)답변?",
     "الإجابة", "الجواب", "उत्तर", "đáp án", "jawaban", "odpověď", "απάντηση", "תשובה",
 )  # fmt: skip
 # Nouns that announce one only with a link ("the diagnosis is …", "Option: …").
 OTHER_NOUN = _any(
     "final", "choice", "option", "diagnosis", "selection", "selected", "letter",
-    "response", "impression", "best (?:guess|fit)", "correct(?=:)", "prediction", "verdict", "output", "result",
+    "response", "impression", "best (?:guess|fit|match)", "correct(?=:)", "prediction", "verdict", "output", "result",
     "decision", "chosen(?=:)", "pick", "guess", "label(?=:)", "bottom line", "tl;?dr", "dx", "diagnose",
     "auswahl", "wahl", "diagnostic", "choix",
     "opción",
@@ -50,11 +50,12 @@ CHOSEN = re.compile(
     r"(?<![a-zà-ÿ])(?:"
     r"(?:eliminating|excluding) [^.\n]{1,80} leaves|chang(?:e|ed|ing) my answer (?:from \S{1,4} )?to"
     r"|(?:i|we)(?:'d|'ll| would| will| am going to| therefore| thus| must)?\s(?:choose|select|pick|go with|opt for"
-    r"|answer|vote(?: for)?|settle on|bet on|conclude:|favou?r|go for|take|have to (?:go with|choose|pick))"
+    r"|answer|vote(?: for)?|settle on|bet on|conclude:|favou?r|go for|take|have to (?:go with|choose|pick|say)"
+    r"|submit)"
     r"|let's go with|inclined to say|(?:put )?my money(?:'s| is)? on|my vote goes to"
     r"|it can only be|(?:that|which|this) makes it|(?:it|this) (?:has to|must) be"
     r"|i(?:'d|'ll| would| will)? (?:think|believe|say)(?: that)?(?: it is| it's| this is| it would be)?|going with"
-    r"|leaning towards?|lean towards?|(?:this|that|which) leaves(?: only)?|left with"
+    r"|leaning(?: towards?)?|lean towards?|(?:this|that|which) leaves(?: only)?|left with"
     r"|(?:i'm|i am) (?:choosing|selecting|picking)|am ehesten liegt|es handelt sich(?: am ehesten| hier)? um"
     r"|il s'agit (?:bien )?d(?:e |')|se trata de|si tratta di|trata-se de|het gaat om"
     r"|my (?:best )?(?:pick|vote|guess) is"
@@ -63,7 +64,7 @@ CHOSEN = re.compile(
     r"|ich würde(?= [A-Z] (?:wählen|nehmen))|ich (?:wähle|nehme|entscheide mich für)|richtig ist|korrekt ist"
     r"|zutreffend ist|j'opte pour|je (?:choisis|retiens"
     r"|opte pour)"
-    r"|elijo|escojo|selecciono|me quedo con|scelgo|opto per|escolho|marco|(?:ik kies|kies ik|chọn)|wybieram"
+    r"|elijo|escojo|selecciono|me quedo con|scelgo|opto per|escolho|marco|(?:ik kies|kies ik)(?: voor)?|chọn|wybieram"
     r"|я выбираю|выбираю"
     r"|(?:应该?|應該?|我)?(?:选择|選擇|选|選ぶ)(?:是|为)?)\s{0,2}:?",
     re.IGNORECASE,
@@ -82,7 +83,7 @@ FAVOURED = re.compile(
     r"|en faveur d(?:e |')|(?:spr[ei]cht|sprechen|passt|passen) (?:am (?:ehesten|besten) )?(?:für|zu)"
     r"|am wahrscheinlichsten ist"
     r"|(?:son )?compatibles? (?:con|avec|com)|最(?:符合|可能的?是)|(?<!不)考虑为?|最も可能性が高いのは|"
-    r"diagnostic of|pathognomonic (?:of|for)|favou?rs?|supports?|is that of"
+    r"diagnostic of|pathognomonic (?:of|for)|favou?rs?|clinch(?:es)?|supports?|is that of"
     r"|(?:everything|all(?: the)?(?: signs| findings)?) points? to(?:wards?)?|most (?:likely|probably) (?:has"
     r"|have|suffers from|represents|reflects)"
     r"|(?:images?|imaging|findings?|features|appearances?|ct|mri) (?:clearly |rather |best )?(?:shows?"
@@ -97,7 +98,7 @@ _PRAISE = (
     r"(?:single )?(?:correct|right|best|better|favou?red|the leading|the diagnosis|most likely|most probable"
     r"|most consistent|most plausible|most appropriate"
     r"|most \w+ (?:choice|option|answer|diagnosis|explanation)|answer|chosen|selected|supported by"
-    r"|my (?:final )?(?:answer|choice|pick|diagnosis)"
+    r"|juist|my (?:final )?(?:answer|choice|pick|diagnosis)"
     r"|richtig|korrekt|wahrscheinlichsten?|correcte|bonne|plus probable|correcta|más probable|corretta"
     r"|più probabile|correta|mais provável)"
     r"|wins|is what i(?:'d| would) (?:choose|pick|answer)|(?:explains|fits) (?:all|everything)(?! but| except)"
@@ -155,7 +156,8 @@ DISOWNED = re.compile(
 OTHERS = re.compile(
     r"(?<![a-z])(?:users?|you|patients?|physicians?|clinicians?|surgeons?|doctors?|colleagues?|residents?"
     r"|radiologists?"
-    r"|referr\w{1,8}|reports?|juniors?|experts?|models?|keys?|lecteurs?|médecins?|kollegen?|arzt|médicos?)(?![a-z])"
+    r"|referr\w{1,8}|reports?|juniors?|experts?|models?|keys?|lecteurs?|médecins?|collègues?|confrères?"
+    r"|colegas?|collegh?[ai]|kollegen?|arzt|médicos?)(?![a-z])"
     r"[^.!?\n]{0,30}?(?<![a-z])(?:suggest|said|says?|think|thought|believe|claim|ask|propos|suspect|answer"
     r"|stat(?:e|ing)"
     r"|considers|argue|assum|favou?r|wrote|writes|mean|vermut|pens)"
@@ -179,20 +181,22 @@ SUPPOSED = re.compile(
     r"|colleague)"
     r"|(?!if (?:(?:i|one) (?:really )?(?:must|ha(?:ve|d) to|were to)|(?:forced|pressed) to) (?:choose|pick"
     r"|guess|decide))(?:if|unless|were"
-    r"|had|suppose|supposing|assuming|is|are|was|could|might|wenn|falls|ist|si|est-ce|se)(?![a-zà-ÿ]))|\s*(?:如果|若"
+    r"|had|(?:let us |let's |let me )?(?:suppose|assume|imagine|pretend)|supposing|assuming|is|are|was|could"
+    r"|might|wenn|falls|ist|si|est-ce|se)(?![a-zà-ÿ]))|\s*(?:如果|若"
     r"|もし|만약)",
     re.IGNORECASE,
 )
 # "Not B but C": what is denied goes first.
 NOT_THIS_BUT = (
-    r"(?:(?:not|nicht|no|pas)(?=[\s\"'(])|不是)\s{0,2}[\"'(]?[A-Z][\"')]?,?"
+    r"(?:(?:not|nicht|no(?: es)?|(?:ce n'est )?pas|non è)(?=[\s\"'(])|不是)\s{0,2}[\"'(]?[A-Z][\"')]?,?"
     r"(?: after all)?[\s;]{0,2}(?:(?:but(?: rather)?|sondern|sino|mais|而是)(?=\W|[A-Z])|(?<=;)\s)"
     r"|[A-Z]\s?(?:(?:가|이) 아니라|ではなく)[,、]?"
 )
 # After a claim: words that take it back.
 DENIED = re.compile(
     r"\s?(?![^。.,，、\n]{0,8}不[选選是]\s?[A-Z])[^。.,，、:：\n]{0,10}?"
-    r"(?:な[いく]|なかった|ません|でしょうか|とは限|不|错|錯|誤|有误|否|并非|(?<!最)可能(?!性)|않|오답|とは限"
+    r"(?:还是|還是|な[いく]|なかった|ません|でしょうか|とは限|不|错|錯|誤|有误|否|并非|(?<!最)可能(?!性)|않"
+    r"|오답|とは限"
     r"|排除|除外|間違|にくい|可能性小|可能性低|아니|아닙|틀|낮|제외|नहीं|değil)"
     r"|[\s.:;,)\]\"'(-]{0,4}(?:none|neither|nothing|unknown)(?![a-z])|\.{2,3}\s?[A-Z](?![a-z])"
     r"|,?\s?\(?(?:treated|in remission|resected)(?![a-z])|\s?[-:]\s(?:no|not|against)(?![a-z])"
@@ -216,7 +220,9 @@ REVISED = re.compile(
     r"|correction|scratch that|i was wrong|i take that back"
     r"|i made an? (?:error|mistake)"
     r"|let me (?:re-?consider|re-?think|re-?evaluate|re-?check|think again|correct)"
-    r"|actually,? (?:no|it|the answer|i))(?![a-z-])|(?:[;,.-]\s?sorry,?|(?:[;-]|\.\.)\s?no,)\s|hmm|更正|改为"
+    r"|actually,? (?:no|it|the answer|i))(?![a-z-])|(?:[;,.-]\s?sorry,?|(?:[;(-]|\.\.)\s?no,)\s|(?:just|equally"
+    r"|every bit) (?:as )?(?:likely|possible|plausible|good)|(?:can't|cannot) decide"
+    r"|could be persuaded|hmm|更正|改为"
     r"|訂正|정정",
     re.IGNORECASE,
 )

@@ -19,12 +19,14 @@ from medthink.models.tokens import beginning_of
 from medthink.runs.calls.answerers import Answerer, ModelAnswerer, open_answerer
 from medthink.runs.calls.asking import CaseAsk, SharedCalls, all_replies, begins_again, call_for
 from medthink.runs.calls.rehearsal import TYPICAL_TEXT, CallEstimate, CallTally, fill, usage_of
+from medthink.runs.earlier import find_earlier, plan_manifest
 from medthink.runs.engine import run_to_end
 from medthink.runs.ledger.queries import LEDGER, LedgerQueries
 from medthink.runs.manifest import Progress, RunSpec
 from medthink.runs.run import summarise
-from medthink.runs.selection import Survey, select_cases, survey
-from medthink.runs.session import find_earlier, make_folder, plan_manifest, refuse_early
+from medthink.runs.selection import select_cases
+from medthink.runs.session import make_folder, refuse_early
+from medthink.runs.survey import Survey, survey
 from medthink.workflow.ask import Prompt
 from medthink.workflow.prediction import CallCost
 from medthink.workflow.tasks import find_task

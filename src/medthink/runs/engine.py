@@ -18,7 +18,7 @@ from medthink.models.catalog import least_cached
 from medthink.runs.calls.asking import CaseAsk, Deferred, LedgerCallMaker
 from medthink.runs.calls.budget import BudgetReached
 from medthink.runs.ledger.ledger import Ledger
-from medthink.runs.selection import PinnedImages
+from medthink.runs.survey import CHANGED, PinnedImages
 from medthink.workflow.ask import Prompt
 from medthink.workflow.condition import Condition
 from medthink.workflow.prediction import Prediction, make_prediction
@@ -57,7 +57,7 @@ class Engine:
         benchmark: Benchmark,
         is_same_release: bool,
         rule: StoppingRule | None = None,
-        pins: PinnedImages | None = None,
+        pins: PinnedImages,
     ) -> None:
         self._pins = pins
         self._rule = rule
@@ -107,11 +107,39 @@ class Engine:
             ask = CaseAsk(desk, self._condition, case_id=case.id, sample=sample, pins=self._pins)
             outcome = await self._task.run(shown.question, cues, ask, self._condition)
         prediction = make_prediction(case, sample, shown, outcome, ask.spent)
-        await self._ledger.save_prediction(
-            case.id, sample, state=prediction.state, body=msgspec.json.encode(prediction)
-        )
+        await self._save(prediction)
+        if case.id in self._pins.strays:
+            # Found since: the survey that was still under way ends beside the calls.
+            prediction = await self._fail_stray(prediction)
         self._tracker.counts.calls += ask.asked - expected
         self._see(prediction)
+
+    async def _save(self, prediction: Prediction) -> None:
+        body = msgspec.json.encode(prediction)
+        await self._ledger.save_prediction(prediction.case, prediction.sample, state=prediction.state, body=body)
+
+    async def fail_strays(self) -> None:
+        """Fail the finished cases that were asked about other images than the survey found."""
+        for case_id in sorted(self._pins.strays):
+            for made in self._ledger.predictions_of(case_id):
+                await self._fail_stray(made)
+
+    async def _fail_stray(self, made: Prediction) -> Prediction:
+        """The case as failed, with what its calls have cost and nothing of what they said."""
+        failed = Prediction(
+            case=made.case,
+            split=made.split,
+            sample=made.sample,
+            state="failed",
+            detail=f"image: one of its images: {CHANGED}",
+            slots=made.slots,
+            calls=made.calls,
+            tokens=made.tokens,
+            cost_usd=made.cost_usd,
+            latency_s=made.latency_s,
+        )
+        await self._save(failed)
+        return failed
 
     def _see(self, prediction: Prediction, *, is_kept: bool = False) -> None:
         self._tracker.see(prediction, is_kept=is_kept)

@@ -88,7 +88,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The settings of a run; two sessions continue one run if all but path, release and time are equal.
 
     `benchmark` is its path from the run's folder, so that both may move together; `benchmark_absolute` is tried second.
-    `fingerprint` pins texts and images of the split, `text_fingerprint` its texts alone: scoring needs no image.
+    `fingerprint` pins texts and images of the split, `text_fingerprint` its texts alone: scoring needs no image. Both
+    are empty until the survey has ended, which the first calls do not wait for.
     `image_detail` is the level of detail that images are sent at, where the condition leaves it to us.
     `condition_label` is left as the release that started the run wrote it, for the digest; show `condition.label()`.
     """
@@ -184,6 +185,10 @@ def find_benchmark(run: Path, manifest: Manifest, data: Path | None, read: Calla
     Tried are `data` alone if given, else the path from the run's folder and then the absolute one. UsageError if the
     benchmark is at neither.
     """
+    if not manifest.fingerprint:
+        raise UsageError(
+            f"{run}: its benchmark has no fingerprint yet", remedy="wait until the run has it, or run its command again"
+        )
     there = [place for place in _places(run, manifest, data) if place.exists()]
     problems: list[MedThinkError] = []
     for place in there:

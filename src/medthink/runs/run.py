@@ -26,7 +26,8 @@ from medthink.runs.ledger.lock import is_locked
 from medthink.runs.ledger.queries import LEDGER, LedgerQueries, Spent, name_cases
 from medthink.runs.manifest import Manifest, Progress, find_benchmark, read_manifest, write_manifest
 from medthink.runs.progress import LIVE, WINDOW_S, LiveCounts, ProgressFile
-from medthink.runs.selection import ReadSelected, find_changed, read_selected
+from medthink.runs.selection import ReadSelected, read_selected
+from medthink.runs.survey import find_changed
 from medthink.workflow.prediction import Prediction
 
 if TYPE_CHECKING:

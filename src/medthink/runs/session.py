@@ -1,46 +1,44 @@
 """One session of a run: open or continue it, make the remaining calls, write the results."""
 
+import asyncio
+from collections.abc import Coroutine
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import msgspec
 from msgspec.structs import replace
 
 from medthink.cases.benchmark import Benchmark, Fingerprints
-from medthink.core.clock import now_utc
-from medthink.core.digest import digest_file
 from medthink.core.errors import MedThinkError, UsageError
 from medthink.core.files import claim_folder, write_atomic
 from medthink.core.numbers import as_usd, count_of
-from medthink.models.catalog import PROVIDERS
-from medthink.models.image_detail import settle_detail
 from medthink.runs.batches.jobs import Batch
 from medthink.runs.batches.queue import FOLDER
 from medthink.runs.calls.answerers import Answerer, open_answerer, refuse_unfit
 from medthink.runs.calls.asking import LedgerCallMaker, settings_test_request
 from medthink.runs.calls.budget import BudgetReached
 from medthink.runs.calls.opening import Calls, SweepShared, open_calls
+from medthink.runs.earlier import begin_manifest, is_done, is_finished, plan_manifest, refuse_lost, resolve_manifest
 from medthink.runs.engine import Engine, StoppingRule, run_to_end
 from medthink.runs.ledger.ledger import Ledger
 from medthink.runs.ledger.lock import lock_run
-from medthink.runs.ledger.queries import LEDGER, LedgerQueries, Totals, damaged
-from medthink.runs.manifest import Amendment, Manifest, RunSpec, read_manifest, refuse_other_run, write_manifest
+from medthink.runs.ledger.queries import LEDGER
+from medthink.runs.manifest import Manifest, RunSpec, read_manifest, write_manifest
 from medthink.runs.progress import LIVE, ProgressTracker, RunListener
-from medthink.runs.run import PREDICTIONS_FILE, Run, is_settled, summarise, write_results
+from medthink.runs.run import Run, summarise, write_results
 from medthink.runs.selection import (
     DEFAULT_SPLIT,
     Selection,
-    Survey,
-    find_changed,
+    count_cases,
     select_cases,
     select_from,
-    survey,
-    write_digests,
 )
+from medthink.runs.survey import PinnedImages, Survey, SurveyBeside, survey, write_digests
 from medthink.workflow.ask import Prompt
 from medthink.workflow.condition import Condition
-from medthink.workflow.tasks import default_condition, find_task, prompt_versions
+from medthink.workflow.tasks import count_calls, default_condition, find_task, prompt_versions
+from medthink.workflow.view import show_under_condition
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport
@@ -49,118 +47,6 @@ if TYPE_CHECKING:
 def make_folder(out: Path) -> None:
     """Make the run's folder, or raise UsageError if it contains something else."""
     claim_folder(out, "run.json", passing=(LIVE,))
-
-
-def resolve_manifest(spec: RunSpec, out: Path, seen: Survey) -> tuple[Manifest, bool]:
-    """The manifest of the run, new or continued, and whether everything so far was made by this release."""
-    new = plan_manifest(spec, seen.fingerprints)
-    old = find_earlier(out, new, seen.digests)
-    if old is not None:
-        kept = {"created_at": old.created_at, "condition_label": old.condition_label, "progress": old.progress}
-        new = replace(new, amendments=_amend(old, new), **kept)
-        if new.fingerprint != old.fingerprint:
-            write_digests(out, seen.digests)
-            write_manifest(out, new)
-        return new, old.package == new.package
-    for name in (LEDGER, f"{LEDGER}-wal", f"{LEDGER}-shm", PREDICTIONS_FILE):
-        (out / name).unlink(missing_ok=True)  # of a run that nothing answered
-    write_manifest(out, new)
-    write_digests(out, seen.digests)
-    return new, True
-
-
-def plan_manifest(spec: RunSpec, fingerprints: Fingerprints) -> Manifest:
-    """The manifest of the run before its first call."""
-    made = Manifest(
-        benchmark=str(spec.benchmark),
-        fingerprint=fingerprints.whole,
-        text_fingerprint=fingerprints.texts,
-        selection=spec.selection,
-        task=spec.task,
-        model=spec.model,
-        base_urls=spec.base_urls,
-        condition=spec.condition,
-        condition_label=spec.condition.label(),
-        image_detail=_chosen_detail(spec),
-        prompts={str(kind): version for kind, version in prompt_versions(spec.task, spec.condition).items()},
-        created_at=now_utc(),
-    )
-    return made if spec.out is None else made.on(spec.benchmark, spec.out)
-
-
-def _chosen_detail(spec: RunSpec) -> str:
-    """The level of image detail that a provider is sent where the condition names none."""
-    provider, _, name = spec.model.partition("/")
-    is_asked = provider in PROVIDERS and spec.condition.image_share > 0 and spec.condition.image_detail is None
-    return settle_detail(None, provider, name) or "" if is_asked else ""
-
-
-def find_earlier(out: Path, new: Manifest, digests: dict[int, str]) -> Manifest | None:
-    """The manifest of the run to continue, if there is one; LedgerError if it is another run.
-
-    A changed benchmark is accepted if the change affects only cases without an answered call.
-    """
-    if not (out / "run.json").exists():
-        return None
-    old = read_manifest(out)
-    if old.identity() != new.identity() and _is_blank(out):
-        return None
-    changed = find_changed(out, digests)
-    is_open = old.fingerprint != new.fingerprint and _is_open_to(out, new, changed)
-    compared = replace(new, fingerprint=old.fingerprint, text_fingerprint=old.text_fingerprint) if is_open else new
-    refuse_other_run(old, compared, out, changed)
-    return old
-
-
-def _is_blank(out: Path) -> bool:
-    """Whether nothing in the run was answered or paid for: another run may be started in its place."""
-    if not (out / LEDGER).is_file():
-        return True
-    with closing(LedgerQueries.open(out)) as records:
-        totals = records.totals()
-    # Without a price, only what was billed for sure or perhaps is known.
-    return set(totals.calls) <= {"failed"} and not totals.spent.cost_usd and not totals.spent.uncounted
-
-
-def _is_open_to(out: Path, new: Manifest, changed: set[int] | None) -> bool:
-    """Whether no answered call of the run involves the changed cases."""
-    if changed is None or not (out / LEDGER).is_file():
-        return False
-    with closing(LedgerQueries.open(out)) as records:
-        answered = records.answered_cases()
-    # With swapped images, a changed case also appears in the prompts of others.
-    return not answered if new.condition.swap_images else not (answered & changed)
-
-
-def _amend(old: Manifest, new: Manifest) -> tuple[Amendment, ...]:
-    """The changes of the benchmark during the run, including this one if any."""
-    if old.fingerprint == new.fingerprint:
-        return old.amendments
-    return (*old.amendments, Amendment(at=now_utc(), fingerprint=old.fingerprint))
-
-
-def refuse_lost(manifest: Manifest, totals: Totals, ledger: Path) -> None:
-    """Raise LedgerError if recorded calls are missing: making them again would mean paying again."""
-    before = sum(manifest.progress.calls.values()) if manifest.progress else 0
-    if sum(totals.calls.values()) < before:
-        raise damaged(ledger, f"it holds {sum(totals.calls.values())} calls, and run.json counts {before}")
-
-
-def is_finished(out: Path) -> bool:
-    """Whether the run exists and no call is left to make."""
-    if not (out / "run.json").exists():
-        return False
-    progress = read_manifest(out).progress
-    return progress is not None and progress.is_complete and not progress.calls.get("failed")
-
-
-def _is_done(out: Path, manifest: Manifest, total: int) -> bool:
-    """Whether a session would change nothing: no case failed, and all that the ledger holds is written."""
-    progress = manifest.progress
-    if progress is None or progress.cases != total or progress.states.get("failed") or not is_finished(out):
-        return False
-    is_whole = is_settled(out, manifest) and (out / LEDGER).is_file()
-    return is_whole and digest_file(out / PREDICTIONS_FILE) == progress.predictions_digest
 
 
 PLAN_FILE = "plan.toml"
@@ -260,6 +146,16 @@ def _selection_of(benchmark: Benchmark | str | Path, selection: Selection | None
     return selection or Selection(split=DEFAULT_SPLIT)
 
 
+class _Known:
+    """What is known of a run while it works; a survey made beside it fills in the rest."""
+
+    def __init__(self, manifest: Manifest, total: int, pins: PinnedImages, *, is_kept: bool = True) -> None:
+        self.manifest = manifest
+        self.total = total
+        self.pins = pins
+        self.is_kept = is_kept
+
+
 class _Worker:
     """The state of one session while it works."""
 
@@ -294,35 +190,56 @@ class _Worker:
         )
         try:
             await self._check(answerer)
+            # What answers from afar is asked at once; a batch is sent when all is known, and so is a run continued.
+            if answerer.is_remote and not spec.batch and not (self._out / "run.json").exists():
+                return await self._work_in(self._begin(answerer))
             self._tracker.enter("fingerprinting")
             seen = survey(self._benchmark, spec.selection, task=spec.task, condition=spec.condition)
             self._tell_totals(seen)
+            return await self._work_in(self._go_on(answerer, seen))
+        finally:
+            await answerer.close()
+
+    async def _work_in(self, work: Coroutine[Any, Any, RunSession]) -> RunSession:
+        """Do the work in the run's folder, under its lock."""
+        with closing(work):
             make_folder(self._out)
             with lock_run(self._out):
                 self._tracker.announce_in(self._out)
                 try:
-                    return await self._work_with(answerer, seen)
+                    return await work
                 finally:
                     self._tracker.leave()
-        finally:
-            await answerer.close()
 
-    async def _work_with(self, answerer: Answerer[Prompt], seen: Survey) -> RunSession:
+    async def _begin(self, answerer: Answerer[Prompt]) -> RunSession:
+        """A new run: its benchmark is surveyed while the first calls are made."""
         spec = self._spec
-        tracker = self._tracker
-        total = seen.cases * spec.condition.samples
-        manifest, is_same_release = resolve_manifest(spec, self._out, seen)
-        if is_same_release and self._rule is None and _is_done(self._out, manifest, total):
+        total = self._expect_totals()
+        manifest = plan_manifest(spec, Fingerprints("", ""))
+        with SurveyBeside(self._benchmark, spec.selection, task=spec.task, condition=spec.condition) as beside:
+            begin_manifest(self._out, manifest)
+            return await self._ask(answerer, _Known(manifest, total, beside.pins), beside)
+
+    async def _go_on(self, answerer: Answerer[Prompt], seen: Survey) -> RunSession:
+        """A run whose benchmark has been surveyed, new or continued."""
+        total = seen.cases * self._spec.condition.samples
+        manifest, is_kept = resolve_manifest(self._spec, self._out, seen)
+        if is_kept and self._rule is None and is_done(self._out, manifest, total):
             self._count_done(manifest)
-            return RunSession(Run(self._out), 0, None, tuple(tracker.counts.warnings))
+            return RunSession(Run(self._out), 0, None, tuple(self._tracker.counts.warnings))
+        return await self._ask(answerer, _Known(manifest, total, seen.pins, is_kept=is_kept))
+
+    async def _ask(self, answerer: Answerer[Prompt], known: "_Known", beside: SurveyBeside | None = None) -> RunSession:
+        """Make the calls that are left, and write the results."""
+        spec, tracker = self._spec, self._tracker
         if spec.plan is not None:
             write_atomic(self._out / PLAN_FILE, [spec.plan.encode()])
         tracker.enter("preparing")
         with closing(Ledger(self._out / LEDGER, places=answerer.concurrency)) as ledger:
-            refuse_lost(manifest, ledger.totals(), ledger.path)
-            if manifest.progress is None:
+            refuse_lost(known.manifest, ledger.totals(), ledger.path)
+            if known.manifest.progress is None:
                 # However this session ends, existing results are marked as partial.
-                write_manifest(self._out, replace(manifest, progress=summarise(ledger, total)))
+                write_manifest(self._out, replace(known.manifest, progress=summarise(ledger, known.total)))
             async with self._open_calls(answerer, ledger) as calls:
                 (desk,) = calls.desks.values()
                 engine = Engine(
@@ -331,16 +248,17 @@ class _Worker:
                     desk=desk,
                     ledger=ledger,
                     benchmark=self._benchmark[spec.selection.split],
-                    is_same_release=is_same_release,
+                    is_same_release=known.is_kept,
                     rule=self._rule,
-                    pins=seen.pins,
+                    pins=known.pins,
                 )
                 tracker.enter(answerer.first_phase)
                 # However the run ends, its results so far can be read; the cause takes precedence over a full disk.
                 problems: AbstractContextManager[None] = suppress(MedThinkError)
                 ended_by: MedThinkError | None = None
                 try:
-                    stopped_by = await calls.work(lambda: engine.run(select_cases(self._benchmark, spec.selection)))
+                    work = calls.work(lambda: engine.run(select_cases(self._benchmark, spec.selection)))
+                    stopped_by = await (work if beside is None else self._beside(beside, known, engine, work))
                     problems, ended_by = nullcontext(), stopped_by
                 except MedThinkError as error:
                     ended_by = error
@@ -349,10 +267,36 @@ class _Worker:
                     with problems:
                         tracker.enter("writing")
                         ledger.end_writing()
-                        write_results(self._out, manifest, ledger, total, ended_by=ended_by)
+                        write_results(self._out, known.manifest, ledger, known.total, ended_by=ended_by)
             jobs = calls.jobs
         stopped_by = stopped_by and self._tell_rest(stopped_by, desk)
         return RunSession(Run(self._out), desk.made, stopped_by, tuple(tracker.counts.warnings), jobs)
+
+    async def _beside(
+        self,
+        beside: SurveyBeside,
+        known: "_Known",
+        engine: Engine,
+        work: Coroutine[Any, Any, BudgetReached | None],
+    ) -> BudgetReached | None:
+        """Do the work until it and the survey have ended; an error of either ends both."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                asking = group.create_task(work)
+                group.create_task(self._take_survey(beside, known, engine))
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from None
+        return asking.result()
+
+    async def _take_survey(self, beside: SurveyBeside, known: "_Known", engine: Engine) -> None:
+        """Fail the cases that were asked about other images, and only then pin the benchmark."""
+        seen = await beside.wait()
+        await engine.fail_strays()
+        prints = {"fingerprint": seen.fingerprints.whole, "text_fingerprint": seen.fingerprints.texts}
+        known.manifest, known.total = replace(known.manifest, **prints), seen.cases * self._spec.condition.samples
+        self._correct_totals(seen)
+        write_digests(self._out, seen.digests)
+        write_manifest(self._out, replace(known.manifest, progress=read_manifest(self._out).progress))
 
     def _count_done(self, manifest: Manifest) -> None:
         counts, progress = self._tracker.counts, manifest.progress
@@ -396,6 +340,27 @@ class _Worker:
         left = counts.predictions - counts.predicted
         problem = f"{stop.problem}{sum_spent}; {left} of {counts.predictions} predictions left to do"
         return BudgetReached(problem, remedy=stop.remedy)
+
+    def _expect_totals(self) -> int:
+        """Count the predictions; until the survey has counted calls, each case needs as many as the first."""
+        spec = self._spec
+        split, selection = self._benchmark[spec.selection.split], spec.selection
+        is_plain = selection.cases is None and selection.shard is None
+        cases = min(len(split), selection.limit or len(split)) if is_plain else count_cases(self._benchmark, selection)
+        first = next(select_cases(self._benchmark, selection), None)
+        counts, samples = self._tracker.counts, spec.condition.samples
+        counts.predictions = cases * samples
+        self._expected_calls = 0
+        if first is not None:
+            shown = show_under_condition(replace(spec.condition, swap_images=False), first.question).question
+            self._expected_calls = cases * samples * count_calls(spec.task, spec.condition, len(shown.images))
+        counts.calls = self._expected_calls
+        return counts.predictions
+
+    def _correct_totals(self, seen: Survey) -> None:
+        counts, corrected = self._tracker.counts, self._tracker.counts.calls - self._expected_calls
+        self._tell_totals(seen)
+        counts.calls += corrected
 
     def _tell_totals(self, seen: Survey) -> None:
         counts, samples = self._tracker.counts, self._spec.condition.samples

@@ -27,8 +27,9 @@ from medthink.runs.ledger.ledger import Ledger
 from medthink.runs.ledger.queries import LEDGER, LedgerQueries
 from medthink.runs.manifest import Manifest, Progress, RunSpec, read_manifest, write_manifest
 from medthink.runs.run import Run, write_results
-from medthink.runs.selection import CASES_FILE, Shard
+from medthink.runs.selection import Shard
 from medthink.runs.session import PLAN_FILE, run_session
+from medthink.runs.survey import CASES_FILE
 
 if TYPE_CHECKING:
     from medthink.models.transport import Transport

@@ -161,8 +161,7 @@ class Trace(LedgerQueries):
     def case(self, case_id: int) -> CaseTrace:
         """The case with every call; UsageError when the run never asked about it."""
         self.verify(case_id)
-        found = self._reader.execute("SELECT body FROM predictions WHERE case_id = ? ORDER BY sample", (case_id,))
-        predictions = tuple(self._reader.decode(body, Prediction) for (body,) in found)
+        predictions = tuple(self.predictions_of(case_id))
         calls = tuple(self._calls_of(case_id))
         if not predictions and not calls:
             raise UsageError(

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
@@ -31,7 +32,7 @@ from medthink.runs.calls.budget import Budget, BudgetClaim, BudgetReached, Reser
 from medthink.runs.ledger.ledger import Call, Ledger, RecordedCall
 from medthink.runs.ledger.queries import LEDGER, FinishedEarlier, LedgerQueries
 from medthink.runs.progress import ProgressTracker
-from medthink.runs.selection import PinnedImages
+from medthink.runs.survey import CHANGED, PinnedImages
 from medthink.workflow.ask import Prompt, PromptKind, Unanswered, Unfinished
 from medthink.workflow.condition import Condition
 from medthink.workflow.forms import FormPrompt
@@ -401,7 +402,8 @@ class CaseAsk:
             self._encode(new)
 
     def _encode(self, images: list[Image]) -> None:
-        self._parts |= {image.path: encode_image(image, self._condition, self._pins) for image in images}
+        hold = None if self._pins is None else partial(self._pins.holds, self._case_id)
+        self._parts |= {image.path: encode_image(image, self._condition, hold) for image in images}
 
 
 def call_for(spec: str, prompt: HasKind, request: Request, case_id: int) -> Call:
@@ -437,13 +439,14 @@ def all_replies(outcomes: list[Reply | BaseException]) -> list[Reply]:
     raise Unanswered(first.state, first.detail, kept)
 
 
-def encode_image(image: Image, condition: Condition, pins: PinnedImages | None = None) -> ImagePart:
-    """The image as sent: its own bytes, unless the condition allows resizing; DataError if it is not as pinned."""
+def encode_image(image: Image, condition: Condition, is_pinned: Callable[[str, str], bool] | None = None) -> ImagePart:
+    """The image as sent: its own bytes, unless the condition allows resizing.
+
+    DataError if `is_pinned` does not know its path and digest.
+    """
     data, known = image.read_known()
-    if pins is not None and not pins.holds(image.path, known.digest):
-        raise DataError(
-            "it has changed since the run was started", file=image.path, remedy="put it back, then run again"
-        )
+    if is_pinned is not None and not is_pinned(image.path, known.digest):
+        raise DataError(CHANGED, file=image.path, remedy="put it back, then run again")
     limits = (condition.image_max_side, condition.image_max_bytes)
     if limits == (None, None) and (size := known.plain_size) is not None:
         return ImagePart.from_bytes(data, "image/jpeg", width=size.width, height=size.height, digest=known.digest)

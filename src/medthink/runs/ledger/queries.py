@@ -453,6 +453,11 @@ class LedgerQueries:
         found = "SELECT body FROM predictions WHERE case_id = ? AND sample = ?"
         return self._reader.decode(self._reader.execute(found, (case_id, sample)).fetchone()[0], Prediction)
 
+    def predictions_of(self, case_id: int) -> list[Prediction]:
+        """The stored predictions of a case, by sample."""
+        found = self._reader.execute("SELECT body FROM predictions WHERE case_id = ? ORDER BY sample", (case_id,))
+        return [self._reader.decode(body, Prediction) for (body,) in found]
+
     def prediction_states(self) -> dict[str, int]:
         """The number of predictions by state."""
         return dict(self._reader.execute("SELECT state, count(*) FROM predictions GROUP BY state ORDER BY state"))

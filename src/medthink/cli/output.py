@@ -13,7 +13,7 @@ import click
 
 from medthink.core import markup
 from medthink.core.jsonio import encode_json
-from medthink.core.numbers import as_usd
+from medthink.core.numbers import as_usd, count_of
 
 if TYPE_CHECKING:
     from rich.console import Console, Group
@@ -172,14 +172,17 @@ def print_json(value: Any) -> None:
 _BAR_WIDTH = 30
 _REFRESHES_A_SECOND = 4
 LINE_EVERY_S = 30.0
+JSON_EVERY_S = 60.0
 _MINUTE, _HOUR = 60, 3600
 
 
 @contextmanager
-def follow(folder: Path | None, read: "Callable[[], LiveCounts] | None" = None) -> "Iterator[LiveProgress]":
+def follow(
+    folder: Path | None, read: "Callable[[], LiveCounts] | None" = None, *, as_json: bool = False
+) -> "Iterator[LiveProgress]":
     """Show a session's progress; if it is interrupted, say that the folder keeps finished calls."""
     try:
-        with LiveProgress(read) as progress:
+        with LiveProgress(read, as_json=as_json) as progress:
             yield progress
     except KeyboardInterrupt:
         print_line(f"Stopped. {folder} keeps every finished call; run the same command again to continue.", stderr=True)
@@ -189,7 +192,8 @@ def follow(folder: Path | None, read: "Callable[[], LiveCounts] | None" = None) 
 class LiveProgress:
     """Follows one session on standard error; enter it as a context.
 
-    `read` returns the counts to show, if they are not those of the session followed.
+    `read` returns the counts to show, if they are not those of the session followed. With `as_json` they are printed on
+    standard output, for a program: once a minute a line of JSON.
     """
 
     def __init__(
@@ -197,7 +201,8 @@ class LiveProgress:
         read: "Callable[[], LiveCounts] | None" = None,
         *,
         screen: "Console | None" = None,
-        line_every_s: float = LINE_EVERY_S,
+        line_every_s: float | None = None,
+        as_json: bool = False,
     ) -> None:
         from rich.live import Live
 
@@ -206,7 +211,8 @@ class LiveProgress:
         self._counts = LiveCounts()
         self._read = read or (lambda: self._counts)
         self._screen = screen or console(stderr=True)
-        self._line_every_s = line_every_s
+        self._as_json = as_json
+        self._line_every_s = line_every_s or (JSON_EVERY_S if as_json else LINE_EVERY_S)
         self._is_quiet, self._is_verbose = is_quiet(), is_verbose()
         self._over = threading.Event()
         self._lines = threading.Thread(target=self._print_lines, daemon=True)
@@ -220,16 +226,20 @@ class LiveProgress:
     def __enter__(self) -> "LiveProgress":
         if self._is_quiet:
             return self
-        if self._screen.is_terminal:
+        if self._has_block:
             self._live.start()
         else:
             self._lines.start()
         return self
 
+    @property
+    def _has_block(self) -> bool:
+        return self._screen.is_terminal and not self._as_json
+
     def __exit__(self, *_: object) -> None:
         if self._is_quiet:
             return
-        if self._screen.is_terminal:
+        if self._has_block:
             self._live.stop()
         else:
             self._over.set()
@@ -241,7 +251,7 @@ class LiveProgress:
 
     def enter(self, phase: "Phase", detail: str) -> None:
         """Say at once that the run is waiting, if the block does not show it."""
-        if phase == "waiting" and not self._screen.is_terminal and not self._is_quiet:
+        if phase == "waiting" and not self._has_block and not self._is_quiet:
             self._say(f"waiting: {detail}")
 
     def see(self, prediction: "Prediction", *, is_kept: bool = False) -> None:
@@ -252,7 +262,11 @@ class LiveProgress:
 
     def _print_lines(self) -> None:
         while not self._over.wait(self._line_every_s):
-            self._say(progress_line(self._read()))
+            if self._as_json:
+                print_json({"live": self._read().snapshot()})
+                sys.stdout.flush()
+            else:
+                self._say(progress_line(self._read()))
 
     def _say(self, text: str) -> None:
         from rich.text import Text
@@ -304,7 +318,12 @@ def describe_states(states: Mapping[str, int]) -> str:
 
 def describe_cost(counts: "LiveCounts") -> str:
     """The cost so far; "at least" if replies that never arrived may have been billed."""
-    return "cost unknown" if counts.cost_usd is None else as_usd(counts.cost_usd, is_least=counts.is_least_cost)
+    cost = "cost unknown" if counts.cost_usd is None else as_usd(counts.cost_usd, is_least=counts.is_least_cost)
+    if not counts.is_running:
+        return cost
+    limit = "" if counts.max_usd is None else f" of {as_usd(counts.max_usd)}"
+    left = counts.calls_affordable()
+    return f"{cost}{limit}" if left is None else f"{cost}{limit}: ends in about {count_of(left, 'call')}"
 
 
 def describe_time(seconds: float) -> str:
@@ -327,11 +346,14 @@ def describe_finished(counts: "LiveCounts") -> str:
 
 
 def _flow(counts: "LiveCounts") -> list[str]:
-    words = [f"{counts.in_flight:,} in flight", f"{counts.retried:,} retried", f"{counts.failed:,} failed"]
+    reasons = f": {counts.tell_reasons()}" if counts.reasons else ""
+    words = [f"{counts.in_flight:,} in flight", f"{counts.retried:,} retried{reasons}", f"{counts.failed:,} failed"]
     words += [f"{counts.queued:,} in batches"] if counts.queued else []
     pace, left_s = counts.per_minute(), counts.time_left_s()
     if counts.is_running and counts.done and not counts.queued:
         words.append(f"{pace:,.0f} a minute")
+    if counts.is_running and (latency_s := counts.latency_s()) is not None:
+        words.append(f"median {latency_s:.1f} s")
     if counts.is_running and left_s is not None and counts.finished < counts.calls and not counts.queued:
         words.append(f"about {describe_time(left_s)} left")
     return words

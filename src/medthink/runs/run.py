@@ -57,6 +57,7 @@ def _take_totals(counts: LiveCounts, manifest: Manifest, live: ProgressFile | No
         counts.phase, counts.detail, counts.since = live.phase, live.detail, live.since
         counts.predictions = live.predictions or counts.predictions
         counts.calls = live.calls or counts.calls
+        counts.max_usd, counts.max_calls = live.max_usd, live.max_calls
 
 
 def _take_records(counts: LiveCounts, records: LedgerQueries) -> None:
@@ -68,8 +69,11 @@ def _take_records(counts: LiveCounts, records: LedgerQueries) -> None:
     intended = totals.calls.get("open", 0)
     counts.in_flight = min(intended, records.places() or intended)
     counts.retried = totals.retries
+    if counts.is_running:
+        counts.reasons.update(records.retry_reasons())
+        counts.latencies.extend(records.latencies(counts.latencies.maxlen or 0))
     counts.take_spent(records, totals.own)
-    counts.ends.extend(records.ends_since(time.time() - WINDOW_S))
+    counts.ends.extend(sorted(records.ends_since(time.time() - WINDOW_S)))
     counts.began = min([*counts.ends, counts.began])
 
 

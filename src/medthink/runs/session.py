@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import msgspec
 from msgspec.structs import replace
 
+from medthink import __version__
 from medthink.cases.benchmark import Benchmark, Fingerprints
 from medthink.core.errors import MedThinkError, UsageError
 from medthink.core.files import claim_folder, write_atomic
@@ -174,6 +175,7 @@ class _Worker:
         self._transport = transport
         self._common = common
         self._tracker = ProgressTracker(listener)
+        self._tracker.counts.max_usd, self._tracker.counts.max_calls = spec.max_usd, spec.max_calls
         self._task = find_task(spec.task, spec.condition)
         self._benchmark = Benchmark.open(spec.benchmark).remembering(rehash=spec.rehash)
 
@@ -206,8 +208,14 @@ class _Worker:
             make_folder(self._out)
             with lock_run(self._out):
                 self._tracker.announce_in(self._out)
+                self._tracker.say(
+                    f"medthink {__version__}: {self._spec.model} · {self._spec.task} · {self._spec.condition.label()}"
+                )
                 try:
                     return await work
+                except MedThinkError as error:
+                    self._tracker.say(f"stopped: {error}")
+                    raise
                 finally:
                     self._tracker.leave()
 

@@ -7,6 +7,7 @@ one run has answered is reused by others that would ask the same model the same 
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -152,6 +153,7 @@ def add_up(planned: Iterable[PlannedRun], live: dict[str, LiveCounts], began: fl
             total.calls += run.calls
         else:
             _add(total, counts, run)
+    total.ends = deque(sorted(total.ends))
     _name_phase(total, runs, live)
     return total
 
@@ -166,6 +168,8 @@ def _add(total: LiveCounts, counts: LiveCounts, run: PlannedRun) -> None:
     total.cost_usd = (total.cost_usd or 0.0) + (counts.cost_usd or 0.0) if is_known else None
     total.is_least_cost |= counts.is_least_cost
     total.ends.extend(counts.ends)
+    total.reasons.update(counts.reasons)
+    total.latencies.extend(counts.latencies)
     total.began = min(total.began, counts.began)
 
 

@@ -55,6 +55,27 @@ def test_what_is_not_known_is_said_so(counts):
     assert dict(progress_text(LiveCounts()))["calls"] == "0 in flight · 0 retried · 0 failed"
 
 
+def test_the_budget_the_reason_of_retries_and_the_latency_are_told(counts):
+    counts.max_usd, counts.reasons["rate_limit"] = 0.21, 2
+    counts.latencies.extend([1.0, 2.0, 40.0])
+    told = dict(progress_text(counts))
+    assert "2 retried: rate limit" in told["calls"] and "median 2.0 s" in told["calls"]
+    assert told["spent"].endswith("$0.20 of $0.21: ends in about 2 calls")
+    counts.reasons["timeout"] = 1
+    assert "2 rate limit, 1 timeout" in dict(progress_text(counts))["calls"]
+
+
+def test_a_program_gets_a_line_of_json_at_intervals(counts, capfdbinary):
+    with LiveProgress(line_every_s=0.01, as_json=True) as progress:
+        progress.follow(counts)
+        said = b""
+        while b"\n" not in said:
+            said += capfdbinary.readouterr().out
+            time.sleep(0.01)
+    live = json.loads(said.splitlines()[0])["live"]
+    assert (live["phase"], live["done"], live["calls_per_minute"]) == ("asking", 20, 20)
+
+
 @pytest.mark.parametrize(("seconds", "words"), [(0.2, "1 s"), (90, "90 s"), (150, "2 min"), (9000, "2 h 30 min")])
 def test_a_time_left_is_told_in_words(seconds, words):
     assert describe_time(seconds) == words
@@ -108,6 +129,7 @@ def counts_of(text: str) -> LiveCounts:
     counts.states = +counts.states
     counts.input_tokens, counts.output_tokens = number(r"([\d,]+) tokens in"), number(r"([\d,]+) out")
     counts.per_minute = lambda: number(r"([\d,]+) a minute")
+    counts.latencies.append(float(re.search(r"median ([\d.]+) s", text)[1]))
     counts.time_left_s = lambda: number(r"about ([\d,]+) s")
     return counts
 

@@ -6,7 +6,8 @@ import signal
 import pytest
 
 from medthink.cli.command import run_command
-from medthink.cli.run.sweep import read_sweep_plan
+from medthink.cli.output import console, print_table
+from medthink.cli.run.sweep import fit_names, read_sweep_plan
 from medthink.models.limits import RateLimits
 from medthink.runs.sweep import group_by_provider, strictest_limits
 from processes import Server, finish, medthink
@@ -123,3 +124,18 @@ def test_another_terminal_sees_how_far_a_sweep_is(tmp_path):
     assert (told["is_running"], told["calls"], told["predictions"]) == (True, 8, 8)
     assert (told["done"], told["in_flight"]) == (5, 2)
     assert told["detail"] == "1 of 2 runs done; now server-b"
+
+
+def test_the_table_of_a_sweep_has_one_line_a_run_at_80_columns(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    asked = [(share, effort) for share in (20, 40) for effort in ("low", "high")]
+    names = [f"openai-gpt-5.2_twi_image-share-{share}_effort-{effort}" for share, effort in asked]
+    rows = [(name, "720 of 720", "719 ok, 1 refused", "57.2 % (53.6–60.8)") for name in names]
+    columns = ("run", "cases", "states", "accuracy (95 %)")
+    fitted = fit_names(columns, rows)
+    console().print(print_table("sweep", columns, [(name, *row[1:]) for name, row in zip(fitted, rows, strict=True)]))
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2 + len(rows) and max(map(len, lines)) <= 80
+    assert fitted == [f"image-share-{share}_effort-{effort}" for share, effort in asked]
+    longer = fit_names(columns, [(f"{name}{'x' * 20}", *row[1:]) for name, row in zip(names, rows, strict=True)])
+    assert all("…" in name and len(name) == len(longer[0]) for name in longer)

@@ -1,5 +1,7 @@
 """What a session counts while it works, and what another process reads of it."""
 
+import time
+
 import msgspec
 import pytest
 
@@ -118,3 +120,54 @@ def test_an_announcement_that_cannot_be_read_is_none(benchmark, tmp_path):
     with lock_run(tmp_path / "run"):
         assert read_status(tmp_path / "run").phase == "ended"
     assert msgspec.json.decode(b'{"phase": "asking"}', type=ProgressFile).calls == 0
+
+
+def test_the_time_left_after_a_slow_down_is_told_by_the_most_recent_calls():
+    counts, now = LiveCounts(), time.time()
+    counts.began, counts.calls, counts.done = now - 300, 398, 330
+    # Ten a second, and one a second for the last half minute: 68 calls are left.
+    counts.ends.extend([now - 60 + k / 10 for k in range(300)] + [now - 29.5 + k for k in range(30)])
+    assert counts.time_left_s() == pytest.approx(68, rel=0.05)
+
+
+def test_the_counts_say_how_many_calls_a_limit_still_allows():
+    counts = LiveCounts()
+    counts.calls, counts.done, counts.cost_usd, counts.max_usd = 100, 39, 0.078, 0.08
+    assert counts.calls_affordable() == 1
+    counts.max_usd = 5.0
+    assert counts.calls_affordable() is None
+    counts.max_calls = 45
+    assert counts.calls_affordable() == 6
+
+
+def test_the_log_of_a_run_has_its_phases_failures_and_counts_and_is_rotated(tmp_path, monkeypatch):
+    tracker = ProgressTracker()
+    tracker.announce_in(tmp_path)
+    tracker.enter("asking")
+    tracker.say("attempt 1 at http://localhost/v1:\n rate_limit")
+    tracker.warn("the server may be ignoring images")
+    tracker.counts.retried, tracker.counts.reasons["rate_limit"] = 1, 1
+    tracker.leave()
+    lines = [line.partition(" ")[2] for line in (tmp_path / "run.log").read_text().splitlines()]
+    assert lines[:3] == [
+        "asking",
+        "attempt 1 at http://localhost/v1: rate_limit",
+        "caution: the server may be ignoring images",
+    ]
+    assert lines[3].startswith("ended: 0 of 0 calls, 0 in flight, 1 retried (rate limit), 0 failed")
+    monkeypatch.setattr("medthink.runs.progress._LOG_BYTES", 100)
+    tracker.announce_in(tmp_path)
+    for number in range(40):
+        tracker.say(f"line {number:040}")
+    tracker.leave()
+    files = {path.name: path.stat().st_size for path in tmp_path.glob("run.log*")}
+    assert set(files) <= {"run.log", "run.log.1", "run.log.2", "run.log.3"} and len(files) >= 3
+    assert max(files.values()) < 400
+
+
+def test_a_log_that_cannot_be_written_stops_nothing(tmp_path):
+    (tmp_path / "run.log").mkdir()
+    tracker = ProgressTracker()
+    tracker.announce_in(tmp_path)
+    tracker.say("a line")
+    tracker.leave()

@@ -239,7 +239,7 @@ def _carry_out(spec: "RunSpec", transport: "Transport", rule: "StopWhenKnown | N
     # What is imported by now lives until the end.
     gc.freeze()
     print_line(f"{spec.model} · {spec.task} · {spec.condition.label()} → {spec.out}", stderr=True)
-    with follow(spec.out) as progress:
+    with follow(spec.out, as_json=as_json) as progress:
         session = run_session(spec, transport=transport, listener=progress, rule=rule)
     for warning in session.warnings:
         print_line(f"Caution: {warning}", stderr=True)

@@ -1,6 +1,6 @@
 """`medthink sweep`: many runs over one benchmark as one unit that can be stopped and continued."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from medthink.runs.sweep import SweepRun, SweepSession, SweepSpec
 
 _FIGURE = "overview.svg"
+_SHORTEST_NAME = 12
 
 
 @click.command(cls=PlanCommand)
@@ -75,7 +76,7 @@ def _carry_out(spec: "SweepSpec", *, as_json: bool) -> None:
 
     counts = SweepCounts()
     print_line(f"{len(spec.runs)} runs → {spec.out}", stderr=True)
-    with follow(spec.out, counts.total):
+    with follow(spec.out, counts.total, as_json=as_json):
         session = run_sweep(spec, counts)
     _show(spec, session, as_json=as_json)
     if session.stopped_by is not None:
@@ -152,7 +153,24 @@ def _print_runs(spec: "SweepSpec", session: "SweepSession", entries: "dict[str, 
         accuracy = rate_text(entry.accuracy) if entry is not None and entry.scores.answers else "–"
         done = f"{sum(progress.states.values()):,} of {progress.cases:,}" if progress else "–"
         rows.append((one.name, done, state or describe_states(progress.states if progress else {}), accuracy))
-    console().print(print_table(str(spec.out), ("run", "cases", "states", "accuracy (95 %)"), rows, right=(1,)))
+    columns = ("run", "cases", "states", "accuracy (95 %)")
+    rows = [(name, *rest) for name, rest in zip(fit_names(columns, rows), (row[1:] for row in rows), strict=True)]
+    console().print(print_table(str(spec.out), columns, rows, right=(1,)))
+
+
+def fit_names(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The names of the runs, in a form that leaves the table one line for each.
+
+    Where they are too long, first the words that all of them share are left out, then the middle.
+    """
+    beside = sum(max(map(len, cells)) + 2 for cells in list(zip(columns, *rows, strict=True))[1:])
+    room = max(_SHORTEST_NAME, console().width - beside)
+    names = [name for name, *_ in rows]
+    if max(map(len, names), default=0) > room and len(names) > 1:
+        shared = set.intersection(*(set(name.split("_")) for name in names))
+        names = ["_".join(word for word in name.split("_") if word not in shared) or name for name in names]
+    half = room // 2
+    return [name if len(name) <= room else f"{name[: room - half]}…{name[len(name) - half + 1 :]}" for name in names]
 
 
 def _draw(runs: list[Path], figure: Path) -> "tuple[dict[str, ReportRun], Path | None, str]":

@@ -311,6 +311,7 @@ class _Account:
         self._held: Reservation | None = None
         self.used: Usage | None = None
         self.last_problem = ""
+        self._last_outcome = ""
 
     async def open(self) -> None:
         """Reserve money for the first attempt."""
@@ -318,6 +319,8 @@ class _Account:
 
     async def again(self) -> None:
         """Set money aside for another attempt, once the last one is on record."""
+        if self._last_outcome:
+            self._desk.tracker.counts.reasons[self._last_outcome] += 1
         await self._desk.ledger.wait_written()
         self._held = await self._desk.budget.reserve(self.worst_usd, is_retry=True)
 
@@ -332,7 +335,10 @@ class _Account:
         )
         desk.ledger.note_attempt(self._key, attempt, charge)
         desk.tracker.counts.count_paid(attempt.usage, charge)
-        desk.tracker.counts.retried += attempt.number > 1
+        desk.tracker.counts.count_attempt(attempt.number, attempt.outcome, attempt.latency_s)
+        if not is_answered:
+            desk.tracker.say(f"attempt {attempt.number} at {attempt.endpoint or 'the model'}: {attempt.outcome}")
+        self._last_outcome = attempt.outcome
         if attempt.usage is not None:
             self.used = (self.used or Usage()) + attempt.usage
         if not is_answered and charge != NOT_BILLED:

@@ -406,6 +406,20 @@ class LedgerQueries:
         since = utc_in(moment - time.time())
         return [float(end) for (end,) in self._reader.execute(ended, (since,))]
 
+    def retry_reasons(self) -> dict[str, int]:
+        """What the attempts that were repeated had ended in, and how many so."""
+        before = (
+            "SELECT outcome FROM attempts AS earlier WHERE earlier.call_key = again.call_key"
+            " AND earlier.rowid < again.rowid ORDER BY earlier.rowid DESC LIMIT 1"
+        )
+        found = f"SELECT ({before}) AS reason, count(*) FROM attempts AS again WHERE number > 1 GROUP BY reason"
+        return {reason: count for reason, count in self._reader.execute(found) if reason is not None}
+
+    def latencies(self, most: int) -> list[float]:
+        """The latencies of the last replies, so many at most."""
+        found = "SELECT latency_s FROM attempts WHERE outcome = 'ok' ORDER BY rowid DESC LIMIT ?"
+        return [latency for (latency,) in self._reader.execute(found, (most,))]
+
     def failures(self) -> list[tuple[str, str, int]]:
         """Why calls failed, and how many by each kind, the commonest first; the detail is that of one of them."""
         return self._reader.execute(

@@ -17,7 +17,7 @@ PORT = 7350
 def make_runs(root: Path, cases: int = 12) -> Path:
     """A benchmark, and three runs over it: one that reads the images, one that does not, one of another model."""
     bench = write_benchmark(root / "bench", cases=cases)
-    make_run(root / "runs/seeing", bench, skill=0.8, silent=2, task="twi")
+    make_run(root / "runs/seeing", bench, skill=0.6, silent=2, task="twi")
     make_run(root / "runs/blind", bench, skill=0.3, task="twi", image_share=0.0)
     make_run(root / "runs/other", bench, skill=0.5, model="server/other-13b")
     return root / "runs"

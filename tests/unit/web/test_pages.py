@@ -11,7 +11,8 @@ from medthink.core.digest import digest_bytes
 from medthink.scoring.compare import compare_runs
 from medthink.scoring.inputs import load_runs
 from medthink.scoring.score import score
-from web_pages import open_viewer
+from small_benchmark import write_benchmark
+from web_pages import open_viewer, slug
 
 
 def rows(page: str) -> list[str]:
@@ -52,6 +53,21 @@ def test_a_run_lists_every_case(pages):
     page = pages.at("/runs/{seeing}")
     assert cases(page) == list(range(100, 112))
     assert page.count("no letter</span>") >= 2
+
+
+def test_a_run_is_listed_in_pages_of_200_which_the_server_filters(tmp_path):
+    bench = write_benchmark(tmp_path / "bench", cases=450, images=1)
+    make_run(tmp_path / "runs/long", bench, silent=210)
+    viewer, client = open_viewer(tmp_path / "runs", tmp_path)
+    with client:
+        place = f"/runs/{slug(viewer, 'long')}"
+        pages = [client.get(f"{place}{query}").text for query in ("", "?page=2", "?page=3", "?page=99")]
+        assert [len(cases(page)) for page in pages] == [200, 200, 50, 50]
+        assert sorted(one for page in pages[:3] for one in cases(page)) == list(range(100, 550))
+        assert 'rel="prev"' not in pages[0] and 'href="?page=2"' in pages[0] and 'rel="next"' not in pages[2]
+        unparsed = client.get(f"{place}?state=unparsed&page=2").text
+        assert cases(unparsed) == list(range(300, 310)) and "210 of 450 cases" in unparsed
+        assert 'href="?state=unparsed&amp;page=1"' in unparsed and "sort=case&amp;state=unparsed" in unparsed
 
 
 def test_cases_are_filtered_by_result_state_slice_and_words(pages):

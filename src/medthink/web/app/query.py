@@ -19,8 +19,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     down: str = ""
 
     def encode(self, **changes: str | tuple[str, ...]) -> str:
-        """The query with some changes, `?` included; "" if it is empty."""
-        fields = msgspec.structs.asdict(self) | changes
+        """The query with some changes, `?` included; "" if it is empty. Another filter or order begins at page 1."""
+        fields = msgspec.structs.asdict(self) | ({"page": ""} if changes else {}) | changes
         written = urlencode({name: value for name, value in fields.items() if value}, doseq=True)
         return f"?{written}" if written else ""
 
@@ -39,6 +39,12 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     def words(self) -> list[str]:
         """The search words in lower case; every word must be found."""
         return self.q.casefold().split()
+
+
+def begin_page(page: str, rows: int, size: int) -> int:
+    """The place of the first row of a page, given as in a URL: the first page if it is no number, else the last."""
+    number = int(page) if page.isdecimal() and len(page) < 6 else 1
+    return size * max(0, min(number - 1, (rows - 1) // size))
 
 
 def read_query(kind: type[_Wanted], given: Mapping[str, str]) -> _Wanted:

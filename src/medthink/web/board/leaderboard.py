@@ -11,6 +11,7 @@ from medthink.board.submissions import LEVELS, PROVENANCE
 from medthink.core.numbers import as_percent, count_of
 from medthink.stats.estimate import Estimate, Measured, rank_range
 from medthink.web.app.charts import BoardFigure, IntervalPosition, ShareAxis, fit_axis, shape_of
+from medthink.web.app.query import begin_page
 from medthink.web.app.rendering import NONE, tell_ends
 from medthink.web.board.columns import (
     PROOF_WORDS,
@@ -227,8 +228,7 @@ def tell_resolution(made: Leaderboard) -> str:
 def _page_of(rows: Sequence[BoardRow], query: BoardQuery) -> tuple[int, int]:
     if query.rows == "all":
         return 0, len(rows)
-    page = int(query.page) if query.page.isdecimal() and len(query.page) < 6 else 1
-    start = PER_PAGE * max(0, min(page - 1, (len(rows) - 1) // PER_PAGE))
+    start = begin_page(query.page, len(rows), PER_PAGE)
     return start, start + PER_PAGE
 
 

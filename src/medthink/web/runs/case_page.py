@@ -13,7 +13,7 @@ from medthink.runs.trace import AttemptTrace, CallTrace, CaseTrace, SentImage, T
 from medthink.web.app.images import PageImage, show_image
 from medthink.web.app.rendering import NONE, tell_money, tell_time, tell_tokens
 from medthink.web.runs.index import IndexedRun
-from medthink.web.runs.run_page import CaseLine, CasesQuery, choose_lines, make_case_lines
+from medthink.web.runs.run_page import CaseLine, CasesQuery, choose_lines, list_rows, make_case_lines
 from medthink.web.runs.verdicts import CaseVerdicts, JudgeVerdicts
 from medthink.workflow.prediction import Prediction
 from medthink.workflow.view import Showing
@@ -107,7 +107,7 @@ def make_case_page(
 ) -> CasePage | None:
     """The case and sample, or None if the run does not include it."""
     other = next((one for one in beside if one.slug == query.against), None)
-    every = make_case_lines(run, other, verdicts)
+    every = make_case_lines(run, list_rows(run), other, verdicts)
     line = next((one for one in every if (one.case, one.sample) == (number, sample)), None)
     if line is None:
         return None
@@ -168,8 +168,8 @@ def _prediction(trace: CaseTrace | None, sample: int) -> Prediction | None:
 
 
 def _line_of(run: IndexedRun, number: int, sample: int) -> CaseLine | None:
-    lines = make_case_lines(run, None, {})
-    return next((one for one in lines if (one.case, one.sample) == (number, sample)), None)
+    rows = [row for row in list_rows(run) if (row.case, row.sample) == (number, sample)]
+    return next(iter(make_case_lines(run, rows, None, {})), None)
 
 
 def _neighbours(lines: list[CaseLine], here: CaseLine) -> tuple[str, str, str]:

@@ -14,7 +14,7 @@ from medthink.web.app.pairs import PairFigures, choose_flipped, show_pair, tell_
 from medthink.web.app.query import Query
 from medthink.web.runs.accuracy import RunAccuracy
 from medthink.web.runs.index import IndexedRun
-from medthink.web.runs.run_page import CaseLine, make_case_lines
+from medthink.web.runs.run_page import CaseLine, list_rows, make_case_lines
 from medthink.web.runs.runs_page import RunLine, make_line
 from medthink.workflow.ask import State
 from medthink.workflow.prediction import Prediction
@@ -123,8 +123,8 @@ def _caution(a: IndexedRun, b: IndexedRun, n: int) -> str:
 
 def _flipped(a: IndexedRun, b: IndexedRun, pair: PairOfRuns, query: VersusQuery) -> Iterator[FlippedCase]:
     assert a.bench is not None
-    first = {line.case: line for line in reversed(make_case_lines(a, b, {}))}
-    second = {line.case: line for line in reversed(make_case_lines(b, a, {}))}
+    first = {line.case: line for line in reversed(make_case_lines(a, list_rows(a), b, {}))}
+    second = {line.case: line for line in reversed(make_case_lines(b, list_rows(b), a, {}))}
     for number in sorted(choose_flipped(pair, query.only)):
         images = a.bench.cases[number].question.images[:4]
         yield FlippedCase(

@@ -10,13 +10,15 @@ from medthink.core.numbers import as_percent
 from medthink.runs.run import IndexRow
 from medthink.scoring.score import score_slices
 from medthink.scoring.scores import CaseScore
-from medthink.web.app.query import Query
+from medthink.web.app.query import Query, begin_page
 from medthink.web.app.rendering import NONE, STATE_WORDS, Interval, place_rate, tell_money, tell_time
 from medthink.web.runs.accuracy import RunAccuracy
 from medthink.web.runs.index import IndexedRun
 from medthink.web.runs.runs_page import RunLine, make_line, tell_cases
 from medthink.web.runs.verdicts import CaseVerdicts
 
+PER_PAGE = 200
+_WAITING = "waiting"
 _SLICES = ("modality", "images per case", "longitudinal", "ICD chapter", "length rank of the right option")
 
 
@@ -33,6 +35,12 @@ class CasesQuery(Query, frozen=True, kw_only=True):
     against: str = ""
     flip: str = ""
     judged: str = ""
+    page: str = ""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every case is listed, in its own order."""
+        return self == CasesQuery(against=self.against, page=self.page)
 
 
 class CaseLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +90,10 @@ class RunPage(msgspec.Struct, frozen=True, kw_only=True):
     cases_of: str
     query: CasesQuery
     lines: tuple[CaseLine, ...]
+    shown: int
     found: int
+    previous: str
+    next: str
     states: tuple[tuple[str, str, int], ...]
     slices: tuple[tuple[str, tuple[SlicePosition, ...]], ...]
     slice_choices: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
@@ -106,14 +117,24 @@ def make_run_page(
 ) -> RunPage:
     """The run, with the cases matching the query."""
     other = next((one for one in beside if one.slug == query.against), None)
-    every = make_case_lines(run, other, verdicts)
-    counted = Counter(line.state for line in every)
+    rows = list_rows(run)
+    counted = Counter(row.state for row in rows)
+    start = begin_page(query.page, len(rows), PER_PAGE)
+    if query.is_plain:
+        shown, lines = len(rows), make_case_lines(run, rows[start : start + PER_PAGE], other, verdicts)
+    else:
+        chosen = choose_lines(make_case_lines(run, rows, other, verdicts), run, query)
+        start = begin_page(query.page, len(chosen), PER_PAGE)
+        shown, lines = len(chosen), chosen[start : start + PER_PAGE]
     return RunPage(
         line=make_line(run, standing),
         cases_of=tell_cases(run),
         query=query,
-        lines=tuple(choose_lines(every, run, query)),
-        found=len(every),
+        lines=tuple(lines),
+        shown=shown,
+        found=len(rows),
+        previous=query.encode(page=str(start // PER_PAGE)) if start else "",
+        next=query.encode(page=str(start // PER_PAGE + 2)) if start + PER_PAGE < shown else "",
         states=tuple((state, STATE_WORDS.get(state, state), count) for state, count in counted.most_common()),
         slices=tuple(_mark_slices(run)),
         slice_choices=_slice_choices(run),
@@ -135,17 +156,24 @@ def _exams(verdicts: CaseVerdicts) -> tuple[tuple[str, str, bool], ...]:
     return tuple(dict.fromkeys((f"{seat.seat}, {seat.what}", seat.exam, seat.is_below_floor) for seat in seats))
 
 
-def make_case_lines(run: IndexedRun, other: IndexedRun | None, verdicts: CaseVerdicts) -> list[CaseLine]:
-    """Every prediction of a run, and a line for every case that has none yet."""
-    theirs = {(row.case, row.sample): row for row in other.rows} if other else {}
-    made = [_line(run, row, other, theirs.get((row.case, row.sample)), verdicts) for row in run.rows]
+def list_rows(run: IndexedRun) -> list[IndexRow]:
+    """Every prediction of a run, and a row for every case that has none yet."""
     done = {row.case for row in run.rows}
-    waiting = [
-        _line(run, IndexRow(case=number, sample=0, state="waiting"), None, None, {})
-        for number in run.selected
-        if number not in done
+    waiting = (IndexRow(case=number, sample=0, state=_WAITING) for number in run.selected if number not in done)
+    return [*run.rows, *waiting]
+
+
+def make_case_lines(
+    run: IndexedRun, rows: Iterable[IndexRow], other: IndexedRun | None, verdicts: CaseVerdicts
+) -> list[CaseLine]:
+    """The lines of these rows; the other run's answers stand beside those that have one."""
+    theirs = {(row.case, row.sample): row for row in other.rows} if other else {}
+    return [
+        _line(run, row, None, None, {})
+        if row.state == _WAITING
+        else _line(run, row, other, theirs.get((row.case, row.sample)), verdicts)
+        for row in rows
     ]
-    return made + waiting
 
 
 def choose_lines(every: Iterable[CaseLine], run: IndexedRun, query: CasesQuery) -> list[CaseLine]:

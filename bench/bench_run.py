@@ -3,10 +3,13 @@
 Every figure is of a whole process, from start to end, ledger included, against a server on loopback in a process of
 its own (`loopback.py`). The bare client (`bench_client.py`) reads, encodes and posts the same images by aiohttp alone.
 
-    python bench/bench_run.py [start] [cpu] [throughput] [memory] [resume]        all five when none is named
+    python bench/bench_run.py [start] [cpu] [throughput] [memory] [resume] [look]        all six when none is named
+
+`look --million` makes a run of a million calls, which takes some five minutes of CPU and 5 GB of disk.
 """
 
 import argparse
+import math
 import os
 import shutil
 import statistics
@@ -27,6 +30,9 @@ LATENCY_S, IN_FLIGHT = 0.05, 64
 MEMORY_IN_FLIGHT = 256
 WHOLE = 720
 ALL_CASES, ALL_IMAGES = 8067, 6.6
+LOOK_CASES = 840
+# Ten calls to a case and sample.
+LOOK_SAMPLES, MILLION_SAMPLES = (1, 10), (10, 120)
 
 
 class Line(NamedTuple):
@@ -41,9 +47,10 @@ class Line(NamedTuple):
 class Bench:
     """A folder with pictures, benchmarks made when they are first needed, and runs that are thrown away."""
 
-    def __init__(self, root: Path, rounds: int) -> None:
+    def __init__(self, root: Path, rounds: int, *, has_million: bool = False) -> None:
         self.root = root
         self.rounds = rounds
+        self.has_million = has_million
         write_pictures(root / "pictures")
 
     def benchmark(self, cases: int, images: float = IMAGES) -> Path:
@@ -212,12 +219,36 @@ def measure_resume(bench: Bench) -> list[Line]:
     ]
 
 
+def measure_look(bench: Bench) -> list[Line]:
+    """Looking at a finished run, and at one about ten times as large: the exponent is of CPU over calls."""
+    lines, before = [], {}
+    sizes = MILLION_SAMPLES if bench.has_million else LOOK_SAMPLES
+    for samples in sizes:
+        run = bench.root / f"look-{samples}"
+        asked = ["run", bench.benchmark(LOOK_CASES), "--model", "baseline/random", "--task", "twi", "--out", run]
+        asked += ["--samples", samples, "--quiet"]
+        made = spend([sys.executable, "-m", "medthink", *asked])
+        calls = LOOK_CASES * samples * (IMAGES + 2)
+        lines.append(Line(f"{calls:,} calls of a baseline, twi", f"{made.cpu_s:.0f} CPU s, {made.peak_mb:.0f} MB"))
+        looks = {"the same command again": asked, "status": ["status", run], "show RUN": ["show", run]}
+        for name, words in {**looks, "show RUN CASE": ["show", run, 5]}.items():
+            spent = spend([sys.executable, "-m", "medthink", *words])
+            told, is_met = f"{spent.cpu_s:.2f} CPU s, {spent.peak_mb:.0f} MB", spent.cpu_s < 2 and spent.peak_mb < 100
+            lines.append(Line(f"  {name}", told, "< 2 s", is_met))
+            if name in before:
+                power = math.log(spent.cpu_s / before[name]) / math.log(sizes[1] / sizes[0])
+                lines.append(Line("    exponent", f"{power:.2f}", "≤ 1.05", power <= 1.05))
+            before[name] = spent.cpu_s
+    return lines
+
+
 PARTS = {
     "start": measure_start,
     "cpu": measure_cpu,
     "throughput": measure_throughput,
     "memory": measure_memory,
     "resume": measure_resume,
+    "look": measure_look,
 }
 
 
@@ -229,13 +260,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="what medthink run costs beside the calls")
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--million", action="store_true", help="look: with a run of a million calls")
     options = parser.parse_args()
     if unknown := set(options.parts) - set(PARTS):
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
     print(f"Python {sys.version.split()[0]}, {os.cpu_count()} cores, medians of {options.rounds}; images of 50 KB")
     with tempfile.TemporaryDirectory(prefix="bench-run-") as folder:
         os.environ["XDG_CACHE_HOME"] = f"{folder}/cache"
-        bench = Bench(Path(folder), options.rounds)
+        bench = Bench(Path(folder), options.rounds, has_million=options.million)
         for name in options.parts or PARTS:
             for line in PARTS[name](bench):
                 verdict = {True: "met", False: "MISSED", None: ""}[line.is_met]

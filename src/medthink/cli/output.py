@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +83,33 @@ def print_table(
     for row in cells:
         made.add_row(*map(Text, row))
     return made
+
+
+# Beyond so many rows a table is printed line by line, with the widths that these rows need.
+LONG_TABLE = 1_000
+
+
+def print_lines(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Iterable[int] = ()
+) -> None:
+    """A long table: one line for each row, whatever the width of the terminal."""
+    from rich.cells import cell_len
+
+    numeric = set(right)
+    coming = (tuple(plain(str(cell)) for cell in row) for row in rows)
+    portion = [tuple(columns), *islice(coming, LONG_TABLE)]
+    widths = [max(map(cell_len, cells)) for cells in zip(*portion, strict=True)]
+
+    def pad(place: int, cell: str) -> str:
+        blank = " " * (widths[place] - cell_len(cell))
+        return blank + cell if place in numeric else cell + blank
+
+    sys.stdout.write(f"{plain(title)}\n")
+    while portion:
+        # A terminal's output is flushed line by line, which takes longer than to make the lines.
+        lines = ((" " * _GAP).join(pad(place, cell) for place, cell in enumerate(row)).rstrip() for row in portion)
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        portion = list(islice(coming, LONG_TABLE))
 
 
 def draw(made: markup.Table, *, of: str = "") -> None:

@@ -5,7 +5,7 @@ from rich.cells import cell_len
 
 from calling import call_command
 from medthink.cli.data.data import data_check
-from medthink.cli.output import console, print_table
+from medthink.cli.output import console, print_lines, print_table
 
 COLUMNS = ("run", "n", "accuracy (95 %)", "of answered", "states")
 ROWS = [
@@ -57,3 +57,11 @@ def test_the_table_of_problems_breaks_no_word(tmp_path, monkeypatch):
     (tmp_path / "bad.jsonl").write_text('{"title": 1\n')
     said = call_command(data_check, [tmp_path / "bad.jsonl"]).output
     assert "split  case  field  what" in said
+
+
+def test_a_long_table_is_printed_line_by_line_and_none_is_lost(capsys):
+    rows = ((number, "ok", f"why {number}") for number in range(2500))
+    print_lines("cases", ("case", "state", "why"), rows, right=(0,))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:3] == ["cases", "case  state  why", "   0  ok     why 0"]
+    assert len(lines) == 2502 and lines[-1] == "2499  ok     why 2499"

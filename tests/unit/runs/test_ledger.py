@@ -1,6 +1,7 @@
 """The ledger keeps what was acknowledged, tells what is known, and answers finished calls."""
 
 import asyncio
+from contextlib import closing
 from types import SimpleNamespace
 
 import msgspec
@@ -13,6 +14,7 @@ from medthink.models.prices import Charge
 from medthink.models.request import Attempt, ImagePart, Reply, Request, TextPart, Usage
 from medthink.runs.calls.asking import call_for
 from medthink.runs.ledger.ledger import Call, Ledger, RecordedCall
+from medthink.runs.ledger.schema import _STATEMENTS
 
 REPLY = Reply(text="B", json={"answer": "B"}, usage=Usage(10, 2, 5, 1), model="m-1", latency_s=0.5)
 
@@ -305,3 +307,11 @@ def test_an_embedded_reader_is_not_suspected_of_ignoring_images(ledger):
 
     asyncio.run(scene())
     assert ledger.totals().image_warnings == (0, 0)
+
+
+@pytest.mark.parametrize("kind", ["intent", "queued", "attempt", "reply", "failure", "prediction"])
+def test_no_record_is_written_by_going_through_a_whole_table(tmp_path, kind):
+    with closing(Ledger(tmp_path / "ledger.sqlite")) as ledger:
+        steps = ledger.connection.execute(f"EXPLAIN QUERY PLAN {_STATEMENTS[kind]}", ("[]",)).fetchall()
+    tables = {step[-1] for step in steps if step[-1].startswith("SCAN")}
+    assert tables <= {"SCAN json_each VIRTUAL TABLE INDEX 1:"}, tables

@@ -8,7 +8,7 @@ import click
 from msgspec import json, to_builtins
 
 from medthink.cli.flags import RUN, data_flag, html_flag, json_flag
-from medthink.cli.output import console, plain, print_json, print_line, print_table
+from medthink.cli.output import LONG_TABLE, console, plain, print_json, print_line, print_lines, print_table
 from medthink.core.errors import UsageError
 from medthink.core.numbers import as_usd, count_of
 
@@ -99,7 +99,7 @@ def _list(trace: "Trace", rows: "list[CaseRow]", *, as_json: bool) -> None:
         "cost",
         "why",
     ]
-    lines = [
+    lines = (
         (
             row.case,
             *([row.sample] if has_samples else []),
@@ -111,9 +111,13 @@ def _list(trace: "Trace", rows: "list[CaseRow]", *, as_json: bool) -> None:
             _shorten(row.detail, 80),
         )
         for row in rows
-    ]
+    )
     title = f"{trace.path}: {manifest.model} · {manifest.task} · {manifest.condition.label()}"
-    console().print(print_table(title, columns, lines, right=(0, len(columns) - 3, len(columns) - 2)))
+    right = (0, len(columns) - 3, len(columns) - 2)
+    if len(rows) > LONG_TABLE:
+        print_lines(title, columns, lines, right=right)
+    else:
+        console().print(print_table(title, columns, lines, right=right))
     print_line(f"{len(rows)} listed; medthink show {trace.path} CASE shows one in full.")
     if trace.doubt:
         print_line(f"Right or wrong is unknown: {trace.doubt}")

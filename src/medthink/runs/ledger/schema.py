@@ -72,9 +72,11 @@ _TRIGGERS = "".join(
 )
 SCHEMA = f"{_TABLES}{_TRIGGERS}PRAGMA user_version = {FORMAT};"
 
-# What a call cost in all sessions; NULL as soon as one of its attempts has no known price.
+# What a call cost in all sessions; NULL as soon as one of its attempts has no known price. In a RETURNING clause a
+# column has no type of its own: without the cast, SQLite would go through all attempts for each reply.
 CALL_COST = (
-    "(SELECT CASE WHEN count(*) = count(cost_usd) THEN total(cost_usd) END FROM attempts WHERE call_key = calls.key)"
+    "(SELECT CASE WHEN count(*) = count(cost_usd) THEN total(cost_usd) END FROM attempts"
+    " WHERE call_key = CAST(calls.key AS TEXT))"
 )
 
 # How each kind of record is written: one statement writes all waiting rows of its kind, as one JSON array.

@@ -214,6 +214,11 @@ def test_raters_may_leave_rows_out(rng):
 def test_a_useless_judge_corrects_nothing(rng):
     assert isinstance(corrected_clustered_rate([1, 0, 1], [None, None, None], rng=rng), Undefined)
     assert corrected_clustered_rate([1, 0, 1, 0], [False, True, False, True], rng=rng).value is None
+    # A few rows known to be wrong give a rate that is biased, and often clipped to 0.
+    few = corrected_clustered_rate([1] * 4 + [0] * 96, [True] * 4 + [False] * 96, rng=rng)
+    assert few.value is None and "fewer than 5 rows" in few.reason
+    enough = corrected_clustered_rate([1] * 5 + [0] * 95, [True] * 5 + [False] * 95, rng=rng)
+    assert enough.value == pytest.approx(0.05)
 
 
 def test_a_rate_below_what_the_judge_s_own_errors_give_is_none(rng):

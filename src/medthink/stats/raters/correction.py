@@ -22,6 +22,10 @@ from medthink.stats.estimate import (
 )
 from medthink.stats.intervals import student_p_value, student_quantile, wilson_ends
 
+LEAST_VALIDATED = 5
+"""Fewer rows known to be wrong, or known to be right, say too little of a judge's errors to correct its rate."""
+
+TOO_FEW = f"fewer than {LEAST_VALIDATED} rows known to be wrong, or known to be right"
 NO_INFORMATION = "the validated rows lack one of the classes, or the judge is no better than chance on them"
 
 
@@ -37,7 +41,8 @@ def corrected_clustered_rate(
     """The Rogan–Gladen rate of judged 0/1 rows, some of which have a known truth (None: not validated).
 
     Clusters are drawn whole, judged and validated rows together, so that dependence within a case and
-    the overlap of both sets are in the interval. Clipped to [0, 1].
+    the overlap of both sets are in the interval. Clipped to [0, 1]. Undefined with fewer than five validated rows of
+    either class.
     """
     reported = as_hits(judged, name="judged")
     known = np.array([value is not None for value in truth], dtype=bool)
@@ -45,6 +50,8 @@ def corrected_clustered_rate(
     if known.shape != reported.shape:
         raise ValueError(f"{len(reported)} judged rows but {len(known)} truth values; they must match row by row")
     positive, negative = known & (actual == 1), known & (actual == 0)
+    if min(positive.sum(), negative.sum()) < LEAST_VALIDATED:
+        return Undefined(reason=TOO_FEW, n=len(reported))
     columns = [reported, np.ones(len(reported)), positive * reported, positive, negative * (1 - reported), negative]
     totals = cluster_totals(np.column_stack(columns), clusters)
     drawn = ClusterReplicates(totals.sums, len(reported), rng=rng, level=level, resamples=resamples)

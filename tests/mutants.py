@@ -96,7 +96,8 @@ def mutate(path: Path) -> Iterator[tuple[Mutant, ast.Module]]:
 
 def _places(parent: ast.AST, first: int) -> Iterator[Place]:
     for field, value in ast.iter_fields(parent):
-        if field in UNTOUCHED_FIELDS:
+        # What a class is defined with, such as `frozen`, says nothing of what it does.
+        if field in UNTOUCHED_FIELDS or (field == "keywords" and isinstance(parent, ast.ClassDef)):
             continue
         for at, node in enumerate(value) if isinstance(value, list) else [(None, value)]:
             if isinstance(node, ast.AST) and not isinstance(node, UNTOUCHED):

@@ -241,6 +241,7 @@ def test_the_panel_votes_unit_by_unit_and_is_unjudged_where_it_is_divided():
     three = [judged(1, wrong, judge="a/x"), judged(1, wrong, judge="a/y"), judged(1, step(1), judge="a/z")]
     (row,) = panel_judgements(three)
     assert (row.state, row.verdicts[0].factual, row.verdicts[0].error_types) == ("ok", "contradicted", ("reasoning",))
+    assert row.repeat == 0, "a panel judges once"
     (split,) = count_votes(three)
     assert (split.majority, split.judgements) == ("contradicted", 3)
     assert split.disagreement == pytest.approx(2 / 3)

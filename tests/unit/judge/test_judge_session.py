@@ -436,7 +436,7 @@ def test_judgements_of_a_run_that_changed_since_are_refused(tmp_path):
     judge_run(order(run, judges=("baseline/rules",)))
     rows = read_judgements(run)
     write_judgements(run, [msgspec.structs.replace(row, verdicts=row.verdicts[::-1]) for row in rows])
-    with pytest.raises(DataError, match="do not belong to the run's units"):
+    with pytest.raises(DataError, match=r"jsonl:1: .*do not belong to the run's units"):
         load_judged(run, Run.open(run).cases())
     write_judgements(run, rows)
     assert load_judged(run, Run.open(run).cases()).judgements == tuple(rows)

@@ -44,6 +44,7 @@ LEFT_OUT = (
     "unit/cli/test_serve.py",
     "unit/cli/test_view.py",
     "unit/curate/test_icd.py",
+    "unit/curate/test_release.py",
     "unit/judge/test_judge_commands.py",
     "unit/judge/test_judge_exam.py",
     "unit/judge/test_judge_injection.py",

@@ -1,4 +1,4 @@
-"""Additions as a contributor would write them: for each row of CONTRIBUTING's table, new files and inserted lines.
+"""Additions as a contributor would write them: new files and lines for each row of the table in docs/architecture.md.
 
 `write_additions` puts all of them into a copy of the package; `use_additions.py` then uses each.
 """

@@ -282,7 +282,8 @@ flows = Table(
     Column("expires_at", String(20), nullable=False),
 )
 
-# When a reader of the case explorer first saw a case, and what that reader committed to.
+# When a reader of the case explorer first saw a case, and what that reader committed to. `source` is the account, or a
+# digest of the browser, the address and the day's secret; `seconds` is null if the first look was not recorded.
 openings = Table(
     "openings",
     metadata,
@@ -300,8 +301,17 @@ answers = Table(
     Column("case_id", Integer, primary_key=True),
     Column("letter", String(1)),
     Column("confidence", Integer),
-    Column("seconds", Float, nullable=False),
+    Column("seconds", Float),
     Column("at", Float, nullable=False),
+    Column("source", String(64), nullable=False),
+)
+
+# A day's secret is removed with the next day's first answer: then no digest can be traced to an address.
+day_secrets = Table(
+    "day_secrets",
+    metadata,
+    Column("day", String(10), primary_key=True),
+    Column("secret", String(64), nullable=False),
 )
 
 # The letters of guessers that see no images, for every benchmark.
@@ -325,4 +335,4 @@ measures = Table(
     Column("body", JSON, nullable=False),
 )
 
-PASSING = frozenset({sessions, attempts, flows})
+PASSING = frozenset({sessions, attempts, flows, day_secrets})

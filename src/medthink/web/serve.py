@@ -71,6 +71,7 @@ def serve_application(app: ServeApp, *, hosts: Sequence[str], renditions: Rendit
         list(_features(app, renditions)),
         app.site,
         hosts=[*hosts, *app.settings.hosts],
+        is_secure=app.settings.is_secure,
         identify=lambda inner: Identify(inner, app.store),
     )
 

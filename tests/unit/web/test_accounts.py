@@ -4,6 +4,7 @@ import re
 
 import pytest
 from litestar import get
+from litestar.testing import TestClient
 
 from medthink.accounts.account import find_account
 from medthink.accounts.invitations import invite, invite_reader
@@ -69,6 +70,21 @@ def test_guessing_ends_with_429_even_for_the_right_password(board, visitor):
     assert answer.status_code == 422
     answer = send(visitor, "/sign-in", name="guessed", password=PASSWORD)
     assert answer.status_code == 429 and answer.headers["retry-after"] == "900" and "set-cookie" not in answer.headers
+
+
+def test_addresses_of_one_ipv6_network_are_counted_together(tmp_path):
+    board = Board(tmp_path)
+    hosts = [f"2001:db8:1:2::{number:x}" for number in range(12)]
+
+    async def from_host(scope, receive, send):
+        await board.app(scope | {"client": (hosts[0], 1)}, receive, send)
+
+    client, said = TestClient(from_host, base_url=OWN), []
+    while hosts:
+        said.append(send(client, "/sign-in", name="guessed", password="").status_code)
+        hosts.pop(0)
+    board.store.close()
+    assert said == [422] * 10 + [429] * 2
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,14 @@
 """`medthink serve`: cases stay blind until their reader commits, and the server alone decides that."""
 
+import dataclasses
 import re
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import sqlalchemy as sa
 from litestar.testing import TestClient
 
 from made_runs import make_run
@@ -13,9 +16,11 @@ from medthink.board.checking import LoadedBenchmark
 from medthink.board.publish import DirectSubmission, add_to_board
 from medthink.judge.scores import clustered_rate
 from medthink.scoring.scores import rate_text
+from medthink.store import tables
 from medthink.store.engine import Store, store_url
 from medthink.web.app.images import Renditions
 from medthink.web.app.security import loopback_hosts
+from medthink.web.app.server import ServeSettings
 from medthink.web.board.site import board_answers
 from medthink.web.cases.answers import HumanAnswer, Reveals
 from medthink.web.cases.routes import make_readers_page
@@ -64,6 +69,7 @@ def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
 @pytest.fixture
 def reader(serving: Serving) -> Iterator[TestClient[Any]]:
     with serving.client() as client:
+        client.headers["user-agent"] = secrets.token_hex(8)
         yield client
 
 
@@ -121,7 +127,7 @@ def test_a_models_steps_stand_beside_the_reference_where_its_team_allows_that(se
 def test_a_case_that_waits_in_a_study_is_blind_in_the_list_too(serving, reader, monkeypatch):
     commit(reader, f"/cases/{code(serving, 102)}", option="A")
     assert "Case 102" in reader.get("/cases").text
-    monkeypatch.setattr(Reveals, "awaits", lambda _, __, number: number == 102)
+    monkeypatch.setattr(Reveals, "_awaited", lambda _, __: {102})
     assert "Case 102" not in reader.get("/cases").text and found(reader, "modality=CT") == 0
 
 
@@ -166,6 +172,16 @@ def test_another_site_cannot_commit(serving, reader, headers):
     assert answer.status_code == 403 and "WITHHELD" not in reader.get(at).text
 
 
+def test_on_https_the_readers_cookie_is_secure(serving, tmp_path):
+    settings = ServeSettings(public_url="https://board.example.org")
+    house = dataclasses.replace(serving.house, settings=settings)
+    app = serve_application(house, hosts=[], renditions=Renditions(tmp_path))
+    with TestClient(app, base_url="https://board.example.org") as client:
+        answer = client.get("/cases")
+        assert "secure" in answer.headers["set-cookie"].lower()
+        assert answer.headers["strict-transport-security"].startswith("max-age=")
+
+
 def test_the_cookie_is_not_for_scripts_or_other_sites(reader):
     cookie = reader.get("/cases").headers["set-cookie"].lower()
     assert "httponly" in cookie and "samesite=strict" in cookie
@@ -190,9 +206,49 @@ def test_the_readers_page_has_the_human_baseline(serving, reader):
     assert "server/<wbr>good" in page and "guessing" in page
 
 
+def test_sixty_answers_without_cookies_are_one_reader_s(serving):
+    at, bench = f"/cases/{code(serving, 104)}", serving.house.bench
+    before = len(serving.house.answers.of_all(bench.text_fingerprint))
+    with serving.client() as client:
+        client.headers["user-agent"] = "one that forgets"
+        for _ in range(60):
+            client.cookies.clear()
+            assert commit(client, at, option="B").status_code == 303
+        found = serving.house.answers.of_all(bench.text_fingerprint)
+        assert len(found) == before + 1
+        mine = [one for one in found if one.case == 104 and one.seconds is None]
+        page = client.get("/readers").text
+    assert mine and "one for each browser, address, day and case" in page and "0.0 s" not in page
+    with serving.house.store.read() as connection:
+        stored = str(connection.execute(sa.select(tables.answers)).all())
+    assert "one that forgets" not in stored and "testclient" not in stored
+
+
+def test_an_answer_without_a_first_look_has_no_time(serving, reader):
+    at = f"/cases/{code(serving, 100)}"
+    commit(reader, at, option="A")
+    assert "You answered A:" in reader.get(at).text
+    with serving.client() as other:
+        other.get("/cases")
+        other.get(at)
+        commit(other, at, option="A")
+        assert re.search(r"You answered A, after \d", other.get(at).text)
+
+
+def test_a_visit_without_cookies_stores_nothing(serving, reader):
+    with serving.house.store.read() as connection:
+        before = connection.execute(sa.select(sa.func.count()).select_from(tables.openings)).scalar()
+    for _ in range(3):
+        reader.cookies.clear()
+        assert reader.get(f"/cases/{code(serving, 105)}").status_code == 200
+    with serving.house.store.read() as connection:
+        after = connection.execute(sa.select(sa.func.count()).select_from(tables.openings)).scalar()
+    assert after == before
+
+
 def test_readers_of_the_same_cases_do_not_narrow_the_interval_over_cases(serving):
     answers = [
-        HumanAnswer(f"reader {k}", case, "A" if case % 2 else "B", 4, 10.0)
+        HumanAnswer(f"reader {k}", case, "A" if case % 2 else "B", 4, 10.0, f"source {k}")
         for k in range(20)
         for case in range(100, 106)
     ]

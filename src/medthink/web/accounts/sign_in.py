@@ -25,7 +25,7 @@ from medthink.accounts.sessions import (
 )
 from medthink.core.errors import Declined, MedThinkError
 from medthink.store.engine import Store
-from medthink.web.app.access import COOKIE, SECURE_COOKIE, Asked, caller_of, needs
+from medthink.web.app.access import COOKIE, SECURE_COOKIE, Asked, caller_of, client_network, needs
 from medthink.web.app.application import Feature, html
 from medthink.web.app.rendering import render
 from medthink.web.serve_app import GivenApp, ServeApp
@@ -206,7 +206,7 @@ def show_sign_in(request: Asked, app: GivenApp) -> Response[Any]:
 @post("/sign-in", guards=[needs("visitor")], sync_to_thread=True)
 def sign_in(request: Asked, app: GivenApp, data: Filled) -> Response[Any]:
     """Sign in by name and password."""
-    address = request.client.host if request.client else ""
+    address = client_network(request)
     try:
         limit_sign_in(app.store, data.name, address)
     except TooManyAttempts as error:
@@ -285,7 +285,7 @@ def take_invitation(secret: FromPath[str], app: GivenApp, data: Filled) -> Respo
 
 def admit_sign_up(store: Store, request: Asked) -> None:
     """Limit the number of new accounts per address."""
-    address = request.client.host if request.client else ""
+    address = client_network(request)
     if not count_attempt(store, f"sign-up/{address}", _MOST_SIGN_UPS):
         raise Declined("too many accounts were created from your address", remedy="try again later")
 

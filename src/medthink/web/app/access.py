@@ -16,6 +16,7 @@ they did not exist (`NotFoundException`).
 
 from collections.abc import Iterable
 from contextvars import ContextVar
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Annotated, Any
 
 import msgspec
@@ -139,6 +140,19 @@ def account_of(connection: ASGIConnection[Any, Any, Any, Any]) -> Account:
     if account is None:
         raise NotAuthorizedException(detail="Sign in first.")
     return account
+
+
+def client_network(request: Asked) -> str:
+    """Where a request comes from: an IPv4 address, or the /64 of an IPv6 address, which one household or host holds."""
+    given = request.client.host if request.client else ""
+    try:
+        address = ip_address(given.partition("%")[0])
+    except ValueError:
+        return given
+    if isinstance(address, IPv6Address):
+        inside = address.ipv4_mapped
+        return str(inside) if inside else str(ip_network((address, 64), strict=False))
+    return str(address)
 
 
 COOKIE, SECURE_COOKIE = "medthink_session", "__Host-medthink_session"

@@ -57,11 +57,13 @@ def make_application(
     site: Site,
     *,
     hosts: Iterable[str],
+    is_secure: bool = False,
     identify: Callable[[ASGIApp], ASGIApp] | None = None,
 ) -> ASGIApp:
     """The application with the routes of all features.
 
-    With `identify`, which identifies callers, every route must declare the role it needs.
+    With `is_secure`, browsers are told to use https only. With `identify`, which identifies callers, every route must
+    declare the role it needs.
     """
     routes = [route for feature in features for route in feature.routes]
     api = [route for feature in features for route in feature.api]
@@ -84,7 +86,7 @@ def make_application(
         on_startup=[_widen_threads],
         logging_config=None,
     )
-    return Guard(app if identify is None else identify(app), hosts)
+    return Guard(app if identify is None else identify(app), hosts, is_secure=is_secure)
 
 
 async def _widen_threads() -> None:

@@ -3,9 +3,13 @@
 Another site's page may make a browser send requests here (CSRF), and another host name may be pointed at this address
 (DNS rebinding). Therefore a request must name an allowed host, and one from a page must come from our own. A program
 with a token in a header is not a page: no other site can make a browser send one.
+
+HEAD is answered here for every page: like GET, without the body.
 """
 
+import re
 from collections.abc import Iterable
+from typing import cast
 
 from litestar.datastructures import MutableScopeHeaders
 from litestar.enums import ScopeType
@@ -24,7 +28,9 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
+HTTPS_ONLY = {"Strict-Transport-Security": "max-age=31536000"}
 _READING = ("GET", "HEAD", "OPTIONS")
+_REFUSED = re.compile(rb";\s*q\s*=\s*0(\.0*)?\s*$", re.IGNORECASE)
 _CAME_FROM_ELSEWHERE = (b"cross-site", b"same-site")
 
 
@@ -36,8 +42,9 @@ def loopback_hosts(port: int) -> frozenset[str]:
 class Guard:
     """Middleware that accepts requests only for its own hosts and from its own pages."""
 
-    def __init__(self, app: ASGIApp, hosts: Iterable[str]) -> None:
+    def __init__(self, app: ASGIApp, hosts: Iterable[str], *, is_secure: bool = False) -> None:
         self._app = app
+        self._headers = HEADERS | (HTTPS_ONLY if is_secure else {})
         self._hosts = frozenset(host.encode() for host in hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -45,7 +52,8 @@ class Guard:
         if scope["type"] != ScopeType.HTTP:
             await self._app(scope, receive, send)
             return
-        refusal = self._refuse(dict(scope["headers"]), str(scope["method"]))
+        method = str(scope["method"])
+        refusal = self._refuse(dict(scope["headers"]), method)
         if refusal:
             await _answer(send, refusal)
             return
@@ -53,15 +61,20 @@ class Guard:
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableScopeHeaders.from_message(message)
-                for name, value in HEADERS.items():
+                for name, value in self._headers.items():
                     headers[name] = value
                 headers.setdefault("Cache-Control", "no-store")
-                if message["status"] >= 400 and scope["method"] not in _READING:
+                if message["status"] >= 400 and method not in _READING:
                     # The rest of a refused body is not read.
                     headers["Connection"] = "close"
+            if method == "HEAD" and message["type"] == "http.response.body":
+                message["body"] = b""
             await send(message)
 
-        await self._app(scope, receive, send_guarded)
+        asked = scope | {"headers": _without_refused_codings(scope["headers"])}
+        if method == "HEAD":
+            asked["method"] = "GET"
+        await self._app(cast(Scope, asked), receive, send_guarded)
 
     def _refuse(self, headers: dict[bytes, bytes], method: str) -> str:
         """The reason why the request is refused, or ""."""
@@ -78,6 +91,15 @@ class Guard:
         if method not in _READING and origin is None and b"authorization" not in headers:
             return "Requests that change something must state their origin."
         return ""
+
+
+def _without_refused_codings(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """The headers, without codings that the client refuses by `q=0`: what compresses looks for the name alone."""
+    return [(name, _accepted(value) if name == b"accept-encoding" else value) for name, value in headers]
+
+
+def _accepted(value: bytes) -> bytes:
+    return b",".join(coding for coding in value.split(b",") if not _REFUSED.search(coding))
 
 
 async def _answer(send: Send, words: str) -> None:

@@ -14,6 +14,7 @@ from litestar.types import ASGIApp
 
 from medthink.accounts.identity_providers import IdentityProvider
 from medthink.core.errors import DataError, UsageError
+from medthink.web.app.connections import LimitedConnection
 
 LOOPBACK = "127.0.0.1"
 FIRST_PORT = 7350
@@ -45,6 +46,7 @@ def make_server(app: ASGIApp, proxies: Sequence[str] = ()) -> uvicorn.Server:
     """A server of an application, not started yet; these proxies are trusted to name the client."""
     config = uvicorn.Config(
         app,
+        http=LimitedConnection,
         lifespan="on",
         log_config=None,
         access_log=False,

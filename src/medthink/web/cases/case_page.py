@@ -155,7 +155,7 @@ def _reveal(case: Case, answer: HumanAnswer, told: OthersAnswers) -> Reveal:
         answer=reference.answer,
         mine=answer.letter or "",
         confidence=CONFIDENCES.get(answer.confidence or 0, ""),
-        took=tell_time(answer.seconds),
+        took="" if answer.seconds is None else tell_time(answer.seconds),
         options=options,
         models=len(said),
         findings=reference.findings,

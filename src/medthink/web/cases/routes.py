@@ -22,7 +22,7 @@ from medthink.web.app.query import read_query
 from medthink.web.app.rendering import Interval, place_rate, render, tell_time
 from medthink.web.board.case_answers import ModelAnswers
 from medthink.web.board.site import board_answers, model_words
-from medthink.web.cases.answers import HumanAnswer, reader_of, remember_reader
+from medthink.web.cases.answers import HumanAnswer, Reader, reader_of, remember_reader
 from medthink.web.cases.case_page import CONFIDENCES, OthersAnswers, make_reading_page
 from medthink.web.cases.list_page import ExploreQuery, make_explore_page
 from medthink.web.serve_app import GivenApp, ServeApp
@@ -36,6 +36,8 @@ class ReadersPage(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     answers: int
+    by_accounts: int
+    timed: int
     readers: int
     who: str
     cases: int
@@ -51,21 +53,24 @@ def make_readers_page(
     """People's accuracy with its interval, and the models' on the cases that people answered."""
     known = [one for one in answers if one.case in bench.cases]
     cases = sorted({one.case for one in known})
-    readers = len({one.reader for one in known})
+    # Clearing cookies makes new readers, another day or network new sources: neither count may exceed the other.
+    readers = min(len({one.reader for one in known}), len({one.source for one in known}))
 
     def is_right(one: HumanAnswer) -> bool:
         return one.letter == bench.answers[one.case]
 
     groups = {words: [one for one in known if one.confidence == key] for key, words in CONFIDENCES.items()}
-    seconds = float(np.median([one.seconds for one in known])) if known else 0.0
+    seconds = [one.seconds for one in known if one.seconds is not None]
     return ReadersPage(
         name=name,
         answers=len(known),
+        by_accounts=sum(one.is_by_account for one in known),
+        timed=len(seconds),
         readers=readers,
         who=these_readers(readers),
         cases=len(cases),
         accuracy=place_rate(clustered_rate((one.case, is_right(one)) for one in known)) if known else None,
-        median_seconds=tell_time(seconds),
+        median_seconds=tell_time(float(np.median(seconds)) if seconds else None),
         by_confidence=tuple(
             (words, len(group), rate_text(clustered_rate((one.case, is_right(one)) for one in group)))
             for words, group in groups.items()
@@ -83,7 +88,7 @@ def _models_on(bench: LoadedSplit, cases: list[int], models: Sequence[ModelAnswe
             yield model.name, rate
 
 
-def _case_page(app: ServeApp, request: Asked, reader: str, code: str) -> str:
+def _case_page(app: ServeApp, request: Asked, reader: Reader, code: str) -> str:
     """One case, as this reader may see it."""
     case, query = find_case(app, code), read_query(ExploreQuery, request.query_params)
     mine = app.revealed.answers(request)
@@ -144,7 +149,7 @@ def show_cases(request: Asked, app: GivenApp) -> Response[str]:
         app.bench, app.bench.benchmark.path.resolve().name, mine, query, board_answers(app) if mine else ()
     )
     answer = html(render("explore.html", page, app.site, here="cases"))
-    return remember_reader(answer, request, reader_of(request))
+    return remember_reader(answer, reader_of(request), is_secure=app.settings.is_secure)
 
 
 @get("/cases/{code:str}", guards=[needs("visitor")], sync_to_thread=True)
@@ -152,7 +157,8 @@ def read_case(code: FromPath[str], request: Asked, app: GivenApp) -> Response[st
     """One case."""
     _refuse_awaited(app, request, code)
     reader = reader_of(request)
-    return remember_reader(html(_case_page(app, request, reader, code)), request, reader)
+    page = html(_case_page(app, request, reader, code))
+    return remember_reader(page, reader, is_secure=app.settings.is_secure)
 
 
 @post("/cases/{code:str}/answer", guards=[needs("visitor")], sync_to_thread=True)
@@ -167,7 +173,8 @@ def commit_answer(
     sure = int(data.confidence) if data.confidence.isdecimal() and int(data.confidence) in CONFIDENCES else None
     app.answers.commit(reader, app.bench.text_fingerprint, case.id, chosen, sure if chosen else None)
     query = read_query(ExploreQuery, request.query_params).encode()
-    return remember_reader(Redirect(f"/cases/{code}{query}", status_code=303), request, reader)
+    to = Redirect(f"/cases/{code}{query}", status_code=303)
+    return remember_reader(to, reader, is_secure=app.settings.is_secure)
 
 
 @get("/readers", guards=[needs("visitor")], sync_to_thread=True)

@@ -1,4 +1,4 @@
-"""Keys of teams, leases and reasons of submissions, times of rivals."""
+"""Keys of teams, leases and reasons of submissions, times of rivals, sources of people's answers."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -29,3 +29,21 @@ def upgrade() -> None:
     with op.batch_alter_table("teams") as table:
         table.alter_column("key", existing_type=sa.String(400), nullable=False)
         table.create_unique_constraint("uq_teams_key", ["key"])
+    _tell_sources_of_answers(connection)
+
+
+def _tell_sources_of_answers(connection: sa.Connection) -> None:
+    """Earlier answers have their reader as source; a time of exactly 0 was that of an answer without a first look."""
+    with op.batch_alter_table("answers") as table:
+        table.add_column(sa.Column("source", sa.String(64), nullable=True))
+        table.alter_column("seconds", existing_type=sa.Float(), nullable=True)
+    answers = sa.table("answers", sa.column("reader"), sa.column("seconds"), sa.column("source"))
+    connection.execute(answers.update().values(source=answers.c.reader))
+    connection.execute(answers.update().where(answers.c.seconds == 0).values(seconds=None))
+    with op.batch_alter_table("answers") as table:
+        table.alter_column("source", existing_type=sa.String(64), nullable=False)
+    op.create_table(
+        "day_secrets",
+        sa.Column("day", sa.String(10), primary_key=True),
+        sa.Column("secret", sa.String(64), nullable=False),
+    )

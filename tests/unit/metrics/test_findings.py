@@ -176,6 +176,7 @@ def test_any_jumble_agrees_with_itself(text: str) -> None:
         ("8 mm x 1.2 cm", 12), ("3cm x 20mm", 30), ("5 mm to 1 cm", 10), (".5 cm", 5), ("1,200 mm", 1200),
         ("2-cm", 20), ("2 - cm", 20), ("2-3 cm", 30), ("2,5 cm", 25), ("2 x 3 x 4 cm", 40), ("0.8 × 1.2 × 15 mm", 15),
         ("12-mm", 12), ("1,2 x 0,8 cm", 12), ("3 centimetres", 30), ("0,125 cm", 1.25), ("10 by 2-cm", 100),
+        ("½ cm", 5), ("1½ cm", 15), ("1 ½-cm", 15), ("¾ × 1¼ cm", 12.5), ("2⅓ cm", 70 / 3), ("⅛ cm", 1.25),
     ],
 )  # fmt: skip
 def test_sizes_are_read_number_by_number_with_their_units(written: str, mm: float) -> None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise, takewhile
+from unicodedata import numeric
 
 from medthink.metrics.findings.lexicon import VERBS, Clause, Lexicon, Mention, Term, lexicon_form, word_set
 from medthink.metrics.words import american_word, plain_letters
@@ -267,6 +268,7 @@ _WORDS = r"[a-z]+|\d+(?:[.,]\d+)?|[,;:()/?]"
 _TOKEN = re.compile(_WORDS)
 _TOKEN_OR_SIZE = re.compile(f"({_SIZE})|({_WORDS})")
 _DIGIT = re.compile(r"\d")
+_FRACTION = re.compile(r"(?:(\d+)\s?)?([¼-¾⅐-⅞])")
 _EACH_NUMBER = re.compile(rf"({_NUMBER})(?:\s*-?\s*({_UNIT}))?")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))(?<!\b0,)")
 # A full stop ends a sentence unless it belongs to a number or an abbreviation.
@@ -289,7 +291,7 @@ _TELLING = PATTERN_WORDS | word_set("absent absence not")
 
 def read_clauses(text: str, lexicon: Lexicon) -> Iterator[Clause]:
     """Every clause of a text that may state something."""
-    for sentence in _SENTENCE_END.split(_POINTER.sub(" ", plain_letters(text))):
+    for sentence in _SENTENCE_END.split(_POINTER.sub(" ", plain_letters(_with_decimals(text)))):
         words, sizes = _read_words(sentence)
         folded = list(map(lexicon_form, words))
         if not _may_state(words, folded, lexicon):
@@ -300,6 +302,11 @@ def read_clauses(text: str, lexicon: Lexicon) -> Iterator[Clause]:
             clause = _clause(words, mentions, start, end)
             if clause.of_kind("finding", "normal") or clause.cues("negates_previous", "negates_either", "negates_next"):
                 yield clause
+
+
+def _with_decimals(text: str) -> str:
+    """The text with "1.5" for "1½", which in plain letters would read as 11 and 2."""
+    return _FRACTION.sub(lambda found: f"{int(found[1] or 0) + numeric(found[2]):.10g}", text)
 
 
 def _may_state(words: Sequence[str], folded: Sequence[str], lexicon: Lexicon) -> bool:

@@ -2,13 +2,14 @@
 
 import asyncio
 import json
+from functools import partial
 
 import pytest
 from msgspec.structs import replace
 
 from medthink.cli.command import run_command
 from medthink.cli.run.display import say_cache_used
-from medthink.models.prices import Charge, Price, load_prices
+from medthink.models.prices import Price, charge_attempt, load_prices, parse_price
 from medthink.models.request import Attempt, ImagePart, Request, TextPart, Usage
 from medthink.runs.calls.answerers import ModelAnswerer
 from medthink.runs.dry_run import estimate
@@ -100,21 +101,35 @@ def test_the_saving_is_in_the_dry_run(bench):
     assert estimate(batch).cached_tokens == 0, "hours may pass between the steps of a batch"
 
 
-async def write_attempt(folder, usage):
+async def write_attempt(folder, usage, price):
     ledger = Ledger(folder / "ledger.sqlite")
     attempt = Attempt(number=1, endpoint="", outcome="ok", is_sent=True, latency_s=0.1, usage=usage)
-    ledger.note_attempt("key", attempt, Charge(1.0))
+    ledger.note_attempt("key", attempt, charge_attempt(usage, is_billed=True, worst_usd=None, price=price))
     await ledger.wait_written()
     await asyncio.sleep(0)
     ledger.close()
 
 
-def test_the_saving_is_beside_the_cost(tmp_path):
-    asyncio.run(write_attempt(tmp_path, Usage(input=1_000_000, cached=600_000, written=100_000, output=10)))
-    ((_, told),) = say_cache_used(tmp_path, "anthropic/claude-opus-4-6")
-    # Read: 0.6 × (5 − 0.5); written: 0.1 × (6.25 − 5).
-    assert told == "60 % of the input tokens read from it, 10 % written to it; saved $2.58 at list price"
-    assert say_cache_used(tmp_path, "server/without-a-price") == []
+OPUS = load_prices().find("anthropic/claude-opus-4-6")
+
+
+@pytest.mark.parametrize(
+    ("price", "tier", "saved"),
+    [
+        # Read: 0.6 × (5 − 0.5); written: 0.1 × (6.25 − 5).
+        (OPUS.cost_usd, "", "; saved $2.58"),
+        (partial(OPUS.cost_usd, is_batch=True), "", "; saved $1.29"),
+        (OPUS.cost_usd, "priority", "; saved $5.15"),
+        (Price(input=1, cached=0.5, write=1, output=2).cost_usd, "", "; saved $0.30"),
+        (parse_price("4/20").cost_usd, "", "; saved nothing, and costs $0.10"),
+        (lambda _usage: None, "", ""),
+    ],
+)
+def test_the_saving_is_beside_the_cost(price, tier, saved, tmp_path):
+    used = Usage(input=1_000_000, cached=600_000, written=100_000, output=10, tier=tier)
+    asyncio.run(write_attempt(tmp_path, used, price))
+    ((_, told),) = say_cache_used(tmp_path)
+    assert told == f"60 % of the input tokens read from it, 10 % written to it{saved}"
 
 
 @pytest.mark.parametrize(
@@ -144,3 +159,21 @@ def test_without_a_limit_the_longest_reply_at_the_effort_is_reserved():
 
     assert worst() == worst(effort="low") == 16_384 < worst(effort="high") < worst(effort="max") == 128_000
     assert worst(effort="max", max_tokens=500) == 500
+
+
+def test_the_saving_is_in_the_cost_of_scores_and_report(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    bench, run, page = write_benchmark(tmp_path / "bench", cases=3), tmp_path / "run", tmp_path / "page.html"
+    assert run_command(["run", str(bench), "--model", "baseline/random", "--out", str(run)]) == 0
+    used = Usage(input=1_000_000, cached=600_000, written=100_000, output=10)
+    asyncio.run(write_attempt(run, used, Price(input=1, cached=0.5, write=1, output=2).cost_usd))
+    (run / "scores.json").unlink(missing_ok=True)
+    capsys.readouterr()
+    assert run_command(["score", str(run)]) == 0
+    assert "$0.70 (cache saved $0.30)" in capsys.readouterr().out
+    assert run_command(["score", str(run), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["usage"]["saved_usd"] == pytest.approx(0.3)
+    table = tmp_path / "t.csv"
+    assert run_command(["report", str(run), "-o", str(page), "--csv", str(table)]) == 0
+    assert "$0.70 (cache saved $0.30)" in page.read_text()
+    assert ",0.3" in table.read_text() and "saved_usd" in table.read_text()

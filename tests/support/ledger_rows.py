@@ -28,7 +28,7 @@ def alter(ledger: Path, *statements: str, values: tuple[Any, ...] = ()) -> None:
         )
         connection.execute(
             "UPDATE attempts SET digest ="
-            " digest_of(call_key, number, endpoint, outcome, is_sent, latency_s, usage, cost_usd, is_least)"
+            " digest_of(call_key, number, endpoint, outcome, is_sent, latency_s, usage, cost_usd, is_least, saved_usd)"
         )
         connection.execute("UPDATE predictions SET digest = digest_of(case_id, sample, state, body)")
 

@@ -58,6 +58,11 @@ def as_usd(usd: float | None, *, is_least: bool = False) -> str:
     return f"at least {told}" if is_least else told
 
 
+def as_saved(usd: float) -> str:
+    """What a cache has saved; where more was written to it than read: `nothing, and costs $0.02`."""
+    return as_usd(usd) if usd >= 0 else f"nothing, and costs {as_usd(-usd)}"
+
+
 def as_count(count: float | None) -> str:
     """A count of tokens, calls or cases: `12,345`; a dash where it is not known."""
     return NOTHING if count is None else f"{count:,.0f}"

@@ -162,7 +162,7 @@ class UsageSummary(msgspec.Struct, frozen=True):
     """The usage of many calls.
 
     `uncounted_replies` never arrived or count no tokens, and may have been billed: the cost includes the most
-    that they may cost by the price list.
+    that they may cost by the price list. `saved_usd` is what providers' caches have saved, at the prices of the cost.
     """
 
     calls: int
@@ -176,6 +176,7 @@ class UsageSummary(msgspec.Struct, frozen=True):
     latency_p95_s: float | None
     output_tokens_per_s: float | None
     uncounted_replies: int = 0
+    saved_usd: float | None = None
 
 
 def summarise_usage(calls: Iterable[CallUsage]) -> UsageSummary:

@@ -88,13 +88,6 @@ class Price(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         whole = fresh * rates.input + written + usage.output * rates.output
         return (whole * factor + usage.cached * rates.cached * cached_factor) / _MILLION
 
-    def saved_usd(self, usage: Usage) -> float:
-        """What a cache has saved at list price; below 0 if more was written to it than was ever read."""
-        rates = self._rates(0)
-        read = usage.cached * (rates.input - rates.cached)
-        extra = usage.written * (rates.write - rates.input) + usage.written_long * (rates.write_long - rates.input)
-        return (read - extra) / _MILLION
-
     def _tier_factor(self, tier: str) -> float | None:
         """The factor of a service tier; without a price of its own, one that may cost less counts as the standard."""
         return 1.0 if tier in _STANDARD_TIERS else self.tiers.get(tier, _TIER_FACTORS.get(tier))
@@ -126,11 +119,12 @@ class Charge(NamedTuple):
     """What an attempt cost: None if the price is not known.
 
     `is_least`: nobody counted its tokens, or the counts contradict each other; the most that it may cost by the price
-    list stands for it.
+    list stands for it. `saved_usd` is what the same tokens would have cost more without a cache.
     """
 
     cost_usd: float | None
     is_least: bool = False
+    saved_usd: float | None = 0.0
 
 
 NOT_BILLED = Charge(0.0)
@@ -141,8 +135,16 @@ def charge_attempt(
 ) -> Charge:
     """What an attempt with these tokens cost; one that was or may have been billed is never free."""
     if usage is not None:
-        return Charge(price(usage), usage.is_least)
+        return Charge(price(usage), usage.is_least, saved_by_cache(usage, price))
     return Charge(worst_usd, is_least=True) if is_billed else NOT_BILLED
+
+
+def saved_by_cache(usage: Usage, price: Callable[[Usage], float | None]) -> float | None:
+    """What a cache has saved at this price; below 0 if more was written to it than was ever read."""
+    if not (usage.cached or usage.written or usage.written_long):
+        return 0.0
+    cost, without = price(usage), price(replace(usage, cached=0, written=0, written_long=0))
+    return None if cost is None or without is None else without - cost
 
 
 class Prices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -132,6 +132,7 @@ def _usage_record(entry: ReportRun) -> dict[str, Cell]:
         "output_tokens_per_case": _rounded(tokens_per_case(entry)),
         "cost_usd": _rounded(usage.cost_usd.value) if usage else None,
         "uncounted_replies": usage.uncounted_replies if usage else None,
+        "saved_usd": _rounded(usage.saved_usd) if usage else None,
     }
 
 

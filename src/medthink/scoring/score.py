@@ -328,6 +328,11 @@ def _usage(path: Path) -> UsageSummary:
         # A call that failed has no reply to count, but may have been paid for.
         is_running = is_locked(path)
         uncounted = records.totals(is_running=is_running).spent.uncounted
-        return replace(answered, cost_usd=total(records.costs(is_running=is_running)), uncounted_replies=uncounted)
+        return replace(
+            answered,
+            cost_usd=total(records.costs(is_running=is_running)),
+            uncounted_replies=uncounted,
+            saved_usd=records.saved_usd(),
+        )
     finally:
         records.close()

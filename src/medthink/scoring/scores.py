@@ -11,6 +11,7 @@ from medthink.core.numbers import (
     as_points,
     as_points_and_ends,
     as_rate,
+    as_saved,
     as_usd,
     as_value_with_interval,
 )
@@ -212,13 +213,17 @@ def size_text(measured: Measured) -> str:
 
 
 def cost_text(usage: UsageSummary | None) -> str:
-    """`$12.30`; `at least $12.30` where lost replies may have been billed; `over $1.20` where a price is missing."""
+    """`$12.30`; `at least $12.30` where lost replies may have been billed; `over $1.20` where a price is missing.
+
+    What a provider's cache saved is told with it: `$12.30 (cache saved $2.58)`.
+    """
     if usage is None:
         return NOTHING
     total = usage.cost_usd
     if total.value is None and total.known:
         return f"over {as_usd(total.known)}"
-    return as_usd(total.value, is_least=usage.uncounted_replies > 0)
+    saved = f" (cache saved {as_saved(usage.saved_usd)})" if usage.saved_usd else ""
+    return as_usd(total.value, is_least=usage.uncounted_replies > 0) + saved
 
 
 def value_text(measured: Measured | None) -> str:

@@ -225,7 +225,8 @@ ALTERED = {
     ),
     "costs": lambda run: (
         alter_with_digests(
-            run / "ledger.sqlite", "INSERT INTO attempts SELECT key, 1, '', 'ok', 1, 0.0, NULL, 0.5, 0, '' FROM calls"
+            run / "ledger.sqlite",
+            "INSERT INTO attempts SELECT key, 1, '', 'ok', 1, 0.0, NULL, 0.5, 0, 0.0, '' FROM calls",
         ),
         alter(run / "ledger.sqlite", "UPDATE attempts SET cost_usd = 0.1"),
     ),

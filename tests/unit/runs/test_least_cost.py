@@ -25,7 +25,8 @@ def run(tmp_path_factory) -> Path:
     made = make_run(root / "run", write_benchmark(root / "bench", 12), usd=0.001)
     alter(
         made / "ledger.sqlite",
-        "INSERT INTO attempts SELECT key, 0, '', 'unknown', 1, 0.0, NULL, 0.001, 1, '' FROM calls WHERE case_id = 103",
+        "INSERT INTO attempts SELECT key, 0, '', 'unknown', 1, 0.0, NULL, 0.001, 1, 0.0, '' FROM calls"
+        " WHERE case_id = 103",
         "UPDATE predictions SET body = json_set(body, '$.cost_usd', 0.001)",
     )
     ledger = Ledger(made / "ledger.sqlite")

@@ -34,7 +34,7 @@ def test_what_failed_calls_cost_is_in_the_cost_of_the_run(make_run, some_cases):
     alter(
         run / "ledger.sqlite",
         "UPDATE calls SET state = iif(id = 1, 'failed', 'done')",
-        "INSERT INTO attempts SELECT key, 1, '', 'ok', 1, 0.0, NULL, 0.5, 0, '' FROM calls",
+        "INSERT INTO attempts SELECT key, 1, '', 'ok', 1, 0.0, NULL, 0.5, 0, 0.0, '' FROM calls",
     )
     usage = score_run(run).usage
     assert (usage.calls, usage.cost_usd.value) == (9, 5.0)

@@ -12,8 +12,7 @@ from medthink.cli.output import console, describe_states, estimate_rows, plain, 
 from medthink.core.digest import digest_value
 from medthink.core.errors import UsageError
 from medthink.core.jsonio import encode_json
-from medthink.core.numbers import as_percent, as_usd, count_of
-from medthink.models.prices import load_prices
+from medthink.core.numbers import as_percent, as_saved, as_usd, count_of
 from medthink.models.request import ImagePart, Request, TextPart
 from medthink.runs.ledger.queries import LedgerQueries
 from medthink.runs.manifest import Manifest, Progress, RunSpec
@@ -55,16 +54,12 @@ def show_estimate(spec: RunSpec, transport: "Transport", *, as_json: bool) -> No
 def _say_cache(made: "DryRun") -> list[tuple[str, str]]:
     """What the provider's cache is expected to save, or would save without schemas."""
     if made.cached_tokens:
-        told = f"{made.cached_tokens:,} of the input tokens read from it; saves {_as_saved(made.saved_usd)}"
+        told = f"{made.cached_tokens:,} of the input tokens read from it; saves {as_saved(made.saved_usd)}"
         return [("cache, estimated", f"{told}, which the cost above counts")]
     if made.could_save_usd > 0:
         why = "each step has a schema of its own, and a cache is of one schema"
         return [("cache", f"none: {why}; --no-schema would save about {as_usd(made.could_save_usd)}")]
     return []
-
-
-def _as_saved(usd: float) -> str:
-    return as_usd(usd) if usd >= 0 else f"nothing, and costs {as_usd(-usd)}"
 
 
 def _say_detail(made: "DryRun") -> str:
@@ -140,7 +135,7 @@ def show_progress_of(run: Path, manifest: Manifest, progress: Progress) -> None:
         ),
         ("calls", f"{describe_states(progress.calls)}; {progress.attempts:,} attempts sent"),
         ("cost", _say_cost(progress)),
-        *say_cache_used(run, manifest.model),
+        *say_cache_used(run),
         ("state", _say_state(progress)),
         *([("stopped by", f"{progress.stopped_by} → {progress.remedy}")] if progress.stopped_by else []),
         *say_jobs_waiting(run),
@@ -170,16 +165,16 @@ def _say_cost(progress: Progress) -> str:
     return f"{cost}: the tokens of {attempts} were not counted, so their maximum cost is included"
 
 
-def say_cache_used(run: Path, model: str) -> list[tuple[str, str]]:
-    """The share of the input that came from the provider's cache or went into it, and what that saved at list price."""
+def say_cache_used(run: Path) -> list[tuple[str, str]]:
+    """The share of the input that came from the provider's cache or went into it, and what that saved."""
     with closing(LedgerQueries.open(run)) as records:
-        used = records.tokens()
-    price, written = load_prices().find(model), used.written + used.written_long
-    if price is None or not (used.cached or written):
+        used, saved = records.tokens(), records.saved_usd()
+    written = used.written + used.written_long
+    if not (used.cached or written):
         return []
     read, put = (as_percent(tokens / used.input, 0) for tokens in (used.cached, written))
-    saved = _as_saved(price.saved_usd(used))
-    return [("cache", f"{read} of the input tokens read from it, {put} written to it; saved {saved} at list price")]
+    told = "" if saved is None else f"; saved {as_saved(saved)}"
+    return [("cache", f"{read} of the input tokens read from it, {put} written to it{told}")]
 
 
 def _say_state(progress: Progress) -> str:

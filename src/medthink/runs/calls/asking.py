@@ -13,7 +13,7 @@ from medthink.cases.case import Image
 from medthink.core.digest import digest_bytes, digest_value
 from medthink.core.errors import DataError
 from medthink.core.jsonio import canonical_json
-from medthink.models.prices import NOT_BILLED, Charge, charge_attempt
+from medthink.models.prices import NOT_BILLED, Charge, charge_attempt, saved_by_cache
 from medthink.models.request import (
     EXAMPLE_SCHEMA,
     FAILURES,
@@ -211,8 +211,9 @@ class LedgerCallMaker(Generic[Asked]):
     async def _take_over(self, call: Call, shared: SharedCall) -> tuple[Reply, CallCost]:
         """Record a call that another run of the sweep made; it was paid for there."""
         reply, cost = shared.finished.reply, shared.finished.cost_usd
+        saved = saved_by_cache(reply.usage, self.answerer.cost_usd) if reply.usage else 0.0
         intent = self.ledger.intend(call)
-        self.ledger.note_attempt(call.key, shared.attempt(), Charge(cost))
+        self.ledger.note_attempt(call.key, shared.attempt(), Charge(cost, saved_usd=saved))
         # Gathered in one iteration of the loop, all of it is one transaction.
         _, settled = await asyncio.gather(intent, self.ledger.settle(call.key, reply))
         self.tracker.counts.kept += 1

@@ -223,7 +223,7 @@ def attempt_row(key: str, attempt: Attempt, charge: Charge) -> tuple[object, ...
     """The row of an attempt."""
     usage = None if attempt.usage is None else msgspec.json.encode(attempt.usage).decode()
     sent = (attempt.number, attempt.endpoint, attempt.outcome, int(attempt.is_sent), attempt.latency_s)
-    return (key, *sent, usage, charge.cost_usd, int(charge.is_least))
+    return (key, *sent, usage, charge.cost_usd, int(charge.is_least), charge.saved_usd)
 
 
 def intent_row(call: Call, worst_usd: float | None) -> tuple[Any, ...]:

@@ -242,7 +242,8 @@ _CALLS = (
 )
 _PREDICTIONS = "SELECT case_id, digest, case_id, sample, state, body FROM predictions"
 _ATTEMPTS = (
-    "SELECT digest, call_key, number, endpoint, outcome, is_sent, latency_s, usage, cost_usd, is_least FROM attempts"
+    "SELECT digest, call_key, number, endpoint, outcome, is_sent, latency_s, usage, cost_usd, is_least, saved_usd"
+    " FROM attempts"
 )
 _TOTALS = (
     "SELECT state, count(*), ifnull(sum(has_doubts), 0), count(is_blind), ifnull(sum(is_blind), 0), min(started_at),"
@@ -399,6 +400,13 @@ class LedgerQueries:
         """The tokens of all attempts, as far as somebody counted them."""
         row = self._reader.execute(f"SELECT {', '.join(map(_SUM.format, _COUNTED))} FROM attempts").fetchone()
         return Usage(**dict(zip(_COUNTED, row, strict=True)))
+
+    def saved_usd(self) -> float | None:
+        """What caches have saved, at the prices of each attempt; None if one of them is not known."""
+        saved: float | None = self._reader.execute(
+            "SELECT CASE WHEN count(*) = count(saved_usd) THEN total(saved_usd) END FROM attempts"
+        ).fetchone()[0]
+        return saved
 
     def ends_since(self, moment: float) -> list[float]:
         """The times of calls that ended after a moment, in seconds since 1970."""

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from medthink.core.digest import digest_value
 
 # Another number means another release's tables.
-FORMAT = 2
+FORMAT = 3
 _TABLES = """
 CREATE TABLE IF NOT EXISTS calls (
   id INTEGER PRIMARY KEY,
@@ -44,6 +44,7 @@ CREATE TABLE IF NOT EXISTS attempts (
   usage TEXT,                        -- its tokens, where somebody counted them
   cost_usd REAL,                     -- NULL when the price is not known
   is_least INTEGER NOT NULL,         -- its tokens are not known: the most that it may cost stands for them
+  saved_usd REAL,                    -- what a cache has saved; NULL when the price is not known
   digest TEXT                        -- of the other columns
 ) STRICT;
 CREATE INDEX IF NOT EXISTS attempts_call ON attempts (call_key);
@@ -93,10 +94,12 @@ _STATEMENTS: dict[RecordKind, str] = {
     "queued": _OPEN.format(state="queued"),
     "attempt": (
         "INSERT INTO attempts SELECT key, number, endpoint, outcome, is_sent, latency_s, usage, cost_usd, is_least,"
-        " digest_of(key, number, endpoint, outcome, is_sent, latency_s, usage, cost_usd, is_least)"
+        " saved_usd,"
+        " digest_of(key, number, endpoint, outcome, is_sent, latency_s, usage, cost_usd, is_least, saved_usd)"
         " FROM (SELECT value ->> 0 AS key, value ->> 1 AS number, value ->> 2 AS endpoint, value ->> 3 AS outcome,"
         " value ->> 4 AS is_sent, CAST(value ->> 5 AS REAL) AS latency_s, value ->> 6 AS usage,"
-        " CAST(value ->> 7 AS REAL) AS cost_usd, value ->> 8 AS is_least FROM json_each(?))"
+        " CAST(value ->> 7 AS REAL) AS cost_usd, value ->> 8 AS is_least,"
+        " CAST(value ->> 9 AS REAL) AS saved_usd FROM json_each(?))"
     ),
     "reply": (
         "UPDATE calls SET state = 'done', reply = row ->> 1, ended_at = row ->> 2, model = row ->> 3,"
@@ -116,8 +119,8 @@ _STATEMENTS: dict[RecordKind, str] = {
 }
 # Calls that were left open by a process that died, in the order in which they had places: what each may have cost.
 LOSE_OPEN = (
-    "INSERT INTO attempts SELECT key, 0, '', 'unknown', 1, 0.0, NULL, worst_usd, is_least,"
-    " digest_of(key, 0, '', 'unknown', 1, 0.0, NULL, worst_usd, is_least)"
+    "INSERT INTO attempts SELECT key, 0, '', 'unknown', 1, 0.0, NULL, worst_usd, is_least, 0.0,"
+    " digest_of(key, 0, '', 'unknown', 1, 0.0, NULL, worst_usd, is_least, 0.0)"
     " FROM (SELECT key, worst_usd, ifnull(worst_usd, 1) > 0 AS is_least FROM calls WHERE state = 'open'"
     " ORDER BY started_at, id LIMIT ?)"
 )

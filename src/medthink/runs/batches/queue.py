@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 from medthink.core.errors import LedgerError
 from medthink.core.files import sync_folder
+from medthink.core.numbers import count_of
 from medthink.models.batches import BatchJob, RequestFile, UnconfirmedJob
 from medthink.models.batches.client import UnclearStart
 from medthink.models.request import RETRYABLE, ErrorKind, ModelError, Request
@@ -120,6 +121,8 @@ class BatchQueue:
         self._cap = self._book.token_cap(answerer.spec)
         self._is_crowded = False
         self._has_held_back = False
+        self._has_begun = False
+        self._expired: set[str] = set()
         self._cap_share = _CAP_SHARE
         self.pause_s = _FIRST_LOOK_S
         self._silent_since: float | None = None
@@ -165,6 +168,7 @@ class BatchQueue:
     def begin_pass(self) -> None:
         """Begin a pass: deferred calls may be queued again."""
         self._has_held_back = self._is_crowded = False
+        self._has_begun = True
         self._tracker.enter("queueing")
 
     async def look_round(self, *, sends: bool = True) -> bool:
@@ -392,10 +396,18 @@ class BatchQueue:
             for portion in portions:
                 self._record(job.id, portion)
             self._book.end(batch.mark, job.word)
+            self._tell_expired(job.id, len(rows.keys() & self._expired))
         self._collector.clear()
         for file in self._folder.glob(f"{batch.mark}.*"):
             file.unlink()
         return True
+
+    def _tell_expired(self, job: str, calls: int) -> None:
+        if calls:
+            self._tracker.warn(
+                f"{job}: {count_of(calls, 'call')} expired at the provider and will not be asked again in this session;"
+                " the same command asks again"
+            )
 
     def _lose(self, batch: Batch, problem: str, kind: ErrorKind) -> None:
         """Nothing of the batch can be had, and all of it may have been billed."""
@@ -419,14 +431,23 @@ class BatchQueue:
         is_final = outcome.kind not in _ASKED_AGAIN or (outcome.kind, outcome.outcome) == (UNREADABLE, "unknown")
         if is_final or self._book.times_asked(outcome.key) >= MOST_ASKS:
             self._failed[outcome.key] = ModelError(outcome.kind, outcome.detail)
+        elif outcome.kind == "expired" and self._has_begun:
+            # Another job at once would wait as long again: the call waits for the next session.
+            self._expired.add(outcome.key)
+            self.waiting.add(outcome.key)
+
+    @property
+    def _queued(self) -> int:
+        """How many calls wait here or at the provider; those that expired wait for the next session."""
+        return len(self.waiting) - len(self._expired)
 
     def _note_waiting(self, keys: Collection[str]) -> None:
         self.waiting |= set(keys)
-        self._tracker.counts.queued = len(self.waiting)
+        self._tracker.counts.queued = self._queued
 
     def _note_gone(self, keys: Collection[str]) -> None:
         self.waiting -= set(keys)
-        self._tracker.counts.queued = len(self.waiting)
+        self._tracker.counts.queued = self._queued
 
     async def look_patiently(self) -> bool:
         """Check the jobs; wait for a provider that does not answer."""
@@ -450,7 +471,7 @@ class BatchQueue:
         if not jobs:
             return "for space in the provider's batch queue"
         told = f"{jobs[0].job}: {jobs[0].detail}" if len(jobs) == 1 and jobs[0].detail else f"{len(jobs)} batch jobs"
-        return f"for {told}; {len(self.waiting):,} calls wait"
+        return f"for {told}; {self._queued:,} calls wait"
 
     def _clear_stale(self) -> None:
         """Remove unplanned request files of interrupted sessions, and partly read results."""

@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 
 async def run_by_batches(offices: Sequence[BatchQueue], make_pass: Pass, *, is_patient: bool) -> BudgetReached | None:
-    """Make passes until nothing is left to ask; without patience, leave once everything possible is sent."""
+    """Make passes until nothing is left to ask; without patience, leave once everything possible is sent.
+
+    A call that expired in a batch that was waited for is left to the next session, and a caution says so.
+    """
     for office in offices:
         await office.look_round()
     while True:

@@ -47,6 +47,8 @@ WRITERS = {
 WITHOUT_JSON = {"demo", "completion", "help", "view", "serve", "board worker"}
 # They need no benchmark: they read the run's own files alone.
 WITHOUT_DATA = {"merge", "salvage", "reading export"}
+# Groups with an action of their own, which the words after them are for.
+ACTIONS = {"audit": "audit shortcuts", "models": "models list"}
 # Flags of other programs, named in messages.
 FOREIGN = {
     "--local-dir",
@@ -98,6 +100,14 @@ def test_whatever_opens_a_run_takes_its_benchmark():
         assert has_data or not opens, f"{name} opens a run and has no --data"
 
 
+def test_only_the_declared_groups_have_an_action_of_their_own():
+    groups = {name.removeprefix("medthink "): one for name, one in TREE.items() if isinstance(one, click.Group)}
+    has = {name: f"{name} {one.default}" for name, one in groups.items() if getattr(one, "default", None)}
+    assert has == ACTIONS
+    for name, action in ACTIONS.items():
+        assert f"`medthink {name} " in (groups[name].help or "") and f"`medthink {action} " in (groups[name].help or "")
+
+
 def test_json_is_everywhere_but_where_nothing_is_told():
     assert set(LEAVES) - {name for name, option in OPTIONS if "--json" in option.opts} == WITHOUT_JSON
 
@@ -143,7 +153,10 @@ def test_every_flag_and_command_that_a_message_names_is_there():
                 group, _, rest = words.partition(" ")
                 command = TREE.get(f"medthink {group}")
                 if (command is None and f"`medthink {group}" in text) or (
-                    isinstance(command, click.Group) and rest and f"{group} {rest}" not in LEAVES and group != "audit"
+                    isinstance(command, click.Group)
+                    and rest
+                    and f"{group} {rest}" not in LEAVES
+                    and group not in ACTIONS
                 ):
                     dead.append(f"{path.name}:{line}: medthink {words}")
     assert not dead, "\n".join(dead)
@@ -166,8 +179,7 @@ def test_every_command_line_of_the_docs_is_one(page):
     for line in _commands_in(page.read_text(encoding="utf-8")):
         words = line.split()
         name = " ".join(words[:2]) if " ".join(words[:2]) in LEAVES else words[0]
-        if name in ("audit", "curate") and name not in LEAVES:
-            name = "audit shortcuts" if name == "audit" else " ".join(words[:2])
+        name = ACTIONS.get(name, name)
         if words[0] not in COMMANDS or name not in LEAVES:
             assert words[0] in COMMANDS, line
             continue

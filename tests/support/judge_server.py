@@ -26,6 +26,7 @@ class JudgeServer:
         self.bodies: list[dict[str, Any]] = []
         self.answer = answer
         self.fails: Callable[[dict[str, Any]], bool] | None = None
+        self.complaint = "no"
         self.finish_reason = finish_reason
         self.model = model
         outer = self
@@ -41,7 +42,7 @@ class JudgeServer:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 outer.bodies.append(body)
                 if outer.fails is not None and outer.fails(body):
-                    self.send({"error": {"message": "no"}}, status=400)
+                    self.send({"error": {"message": outer.complaint}}, status=400)
                 else:
                     self.send(outer.reply(body))
 

@@ -33,7 +33,7 @@ class LazyGroup(click.Group):
     ) -> None:
         super().__init__(*args, **kwargs)  # type: ignore[arg-type]
         self._modules = modules
-        self._default = default
+        self.default = default
         self._is_bare = is_bare
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
@@ -43,8 +43,8 @@ class LazyGroup(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the default subcommand's name before arguments that begin with no subcommand."""
         is_for_default = args[0] not in (*self._modules, *ctx.help_option_names) if args else self._is_bare
-        if self._default and is_for_default:
-            args = [self._default, *args]
+        if self.default and is_for_default:
+            args = [self.default, *args]
         return super().parse_args(ctx, args)
 
     def resolve_command(
@@ -52,13 +52,19 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command named by the first argument, or a usage error with the closest name."""
         name = args[0]
-        if self._default and name in self._modules and Path(name).exists() and name != self._default:
+        if name in self._modules and name != self.default and self._takes_files(ctx) and Path(name).exists():
             remedy = f"write ./{name} for the file; or run the command in another folder"
             raise UsageError(f"{name} is a subcommand, and also a file here", remedy=remedy)
         if name not in self._modules and not name.startswith("-"):
             remedy = suggest(name, self._modules, f"{ctx.command_path} --help lists the commands")
             raise UsageError(f"no such command: {ctx.command_path} {name}", remedy=remedy)
         return super().resolve_command(ctx, args)
+
+    def _takes_files(self, ctx: click.Context) -> bool:
+        """Whether a first argument that is no subcommand may be a file."""
+        default = self.get_command(ctx, self.default) if self.default else None
+        arguments = [] if default is None else [one for one in default.params if isinstance(one, click.Argument)]
+        return any(isinstance(one.type, click.Path) for one in arguments)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
         """The command, imported on demand."""

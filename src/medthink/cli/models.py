@@ -28,7 +28,8 @@ _SMALL_CONTEXT, _FEWER_IMAGES = 200_000, 100
 def models() -> None:
     """List the models known here, and refresh their prices.
 
-    Any other model of these providers can be asked as well; it only has no price.
+    `medthink models [WORD]...` is short for `medthink models list [WORD]...`. Any other model of these providers can be
+    asked as well; it only has no price.
 
     \b
     Example: medthink models

@@ -1,5 +1,6 @@
 """Asking a judge through the ledger: unusable replies are asked for again, and finally count as `Unjudged`."""
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from medthink.core.errors import Declined, UsageError
+from medthink.core.errors import Declined, MedThinkError, UsageError
 from medthink.judge.judgement import Evidence, Judgement, JudgeSettings, Sight, Unjudged, default_sight, model_identity
 from medthink.judge.kinds import KINDS
 from medthink.judge.prompts import prompt_version, verdict_prompt
@@ -106,14 +107,26 @@ def _refuse_cut(reply: Reply) -> None:
         raise Unanswered("refused", f"the judge's reply was {reply.stop}")
 
 
+# Only the images of a run can be made fewer or smaller; a judge sees those of its run, or none.
+_FEWER_IMAGES = re.compile(r"\b(?:choose|lower|set) [^→;]*--(?:image-share|image-detail|max-side|max-bytes)\b[^→;]*")
+
+
+def for_judges(said: str) -> str:
+    """A failure's message or remedy, in the flags that a judge can be asked with."""
+    return _FEWER_IMAGES.sub(
+        lambda found: f"{'lower --max-tokens, or ' if '--max-tokens' in found[0] else ''}judge with --without-images",
+        said,
+    )
+
+
 def _or_unjudged(result: Read | ReplyFault | Unanswered) -> Read | Unjudged:
     match result:
         case ReplyFault(kind=kind, complaint=complaint):
             return Unjudged(kind, complaint)
         case Unanswered(state=("refused" | "truncated" | "failed") as state, detail=detail):
-            return Unjudged(state, detail)
+            return Unjudged(state, for_judges(detail))
         case Unanswered(detail=detail):
-            return Unjudged("failed", detail)
+            return Unjudged("failed", for_judges(detail))
     return result
 
 
@@ -217,6 +230,9 @@ async def open_judges(
                     for spec, desk in calls.desks.items()
                 }
                 yield Judges(hearings, calls)
+    except MedThinkError as error:
+        error.remedy = for_judges(error.remedy)
+        raise
     finally:
         for one in answerers:
             await one.close()

@@ -43,6 +43,9 @@ class Store:
                 raise UsageError(f"no store at {_shown_place(self._engine.url)}", remedy=_MAKE_ONE)
             self._upgrade()
         except DBAPIError as error:
+            self.close()
+            if "not a database" in str(error.orig):
+                raise _not_a_store(self._engine.url) from None
             raise OutsideError(f"the store cannot be opened: {error.orig}", remedy="check --store") from None
 
     @property
@@ -90,8 +93,14 @@ class Store:
             if sa.inspect(connection).has_table("alembic_version"):
                 command.upgrade(config, "head")
             else:
+                if sa.inspect(connection).get_table_names():
+                    raise _not_a_store(self._engine.url)
                 tables.metadata.create_all(connection, checkfirst=False)
                 command.stamp(config, "head")
+
+
+def _not_a_store(url: sa.URL) -> UsageError:
+    return UsageError(f"{_shown_place(url)} is not a store", remedy="name another with --store; a new one is made")
 
 
 def _shown_place(url: sa.URL) -> str:

@@ -36,3 +36,13 @@ def test_the_subcommands_of_a_group_are_listed_in_its_help(capsys):
     shown = capsys.readouterr().out
     assert "shortcuts" in shown and "contamination" in shown
     assert load_command("reading").list_commands(None) == ["lists", "training", "mark", "export"]
+
+
+def test_words_to_search_models_by_are_never_mistaken_for_files_or_subcommands(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name in ("prices", "list", "claude"):
+        (tmp_path / name).mkdir()
+    asked = ([], ["claude"], ["list", "claude"], ["prices"], ["list", "prices"])
+    codes = [run_command(["models", *words, "--json"] if words else ["models"]) for words in asked]
+    assert codes == [0, 0, 0, 0, 2], "a file's name changes nothing"
+    assert "no known model is named like prices" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from judge_server import JudgeServer, judge_well, read_request, request_text, st
 from judged_run import RATIONALE, SUMMARY, make_discussions, make_run, rewrite
 from ledger_rows import read_rows
 from medthink.core.errors import DataError, Declined, LedgerError, OutsideError, UsageError
+from medthink.judge.asking import for_judges
 from medthink.judge.judged import load_judged, panel_votes, read_judgements, score_judged, write_judgements
 from medthink.judge.judgement import DEFAULT_SIGHT, SIGHTS
 from medthink.judge.session import JudgeSession, JudgeSpec, judge_run
@@ -533,3 +535,27 @@ def test_a_judge_is_shown_the_images_unless_it_is_the_embedded_one_or_told_other
     assert spec.setting_of("server/good").sees == SIGHTS
     assert spec.setting_of("baseline/rules").sees == DEFAULT_SIGHT
     assert msgspec.structs.replace(spec, sees=DEFAULT_SIGHT).setting_of("server/good").sees == DEFAULT_SIGHT
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("unsupported: image 1 is 9000×10, too much → set --max-side 8000 or less", "→ judge with --without-images"),
+        ("lower --image-share, --max-side or --max-bytes", "judge with --without-images"),
+        ("choose another --image-detail, or leave it out", "judge with --without-images"),
+        ("lower --max-tokens, or --image-share", "lower --max-tokens, or judge with --without-images"),
+        ("lower --max-tokens, or use a server", "lower --max-tokens, or use a server"),
+    ],
+)
+def test_a_judges_remedy_names_flags_of_judge(said, told):
+    assert for_judges(said).endswith(told)
+    assert not re.search("--(max-side|max-bytes|image)", for_judges(said))
+
+
+def test_a_judge_that_cannot_take_the_images_is_told_what_judge_can_do(tmp_path):
+    run = make_run(tmp_path)
+    with JudgeServer(judge_well) as server:
+        server.fails, server.complaint = (lambda _body: True), "too many images: at most 1 image is supported"
+        session = judge_run(order(run, server, sees=SIGHTS))
+    details = {one.detail for one in session.judgements if one.state != "ok"}
+    assert details and all("--without-images" in one and "--max-side" not in one for one in details)

@@ -184,6 +184,10 @@ figure_flag = Flag("--figure", type=OutPath(), metavar="FILE", help="Also draw o
 key_flag = Flag(
     "--key", type=PATH, metavar="FILE", help="The key of the lists: FOLDER-key.json, beside their folder."
 )  # fmt: skip
+accept_flag = Flag(
+    "--accept", cls=ListOption, metavar="FILE:LINES,…",
+    help="Rows whose code is right though their text, number or sheet is another unit's: anna.csv:3-9.",
+)  # fmt: skip
 readers_flag = Flag(
     "--readers", cls=ListOption, required=True, metavar="NAME,…", help="The readers; each gets a list."
 )  # fmt: skip

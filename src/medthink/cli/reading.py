@@ -10,6 +10,7 @@ from medthink.cli.command import LazyGroup
 from medthink.cli.flags import (
     RUN,
     FiniteFloat,
+    accept_flag,
     count_flag,
     data_flag,
     form_flag,
@@ -104,8 +105,9 @@ def reading_lists(
 @click.command(name="mark")
 @click.argument("tables", nargs=-1, required=True, type=click.Path(path_type=Path))
 @key_flag.but(required=True)
+@accept_flag
 @json_flag
-def reading_mark(tables: tuple[Path, ...], key: Path, as_json: bool) -> None:
+def reading_mark(tables: tuple[Path, ...], key: Path, accept: tuple[str, ...], as_json: bool) -> None:
     """Mark training lists, and write each reader's feedback.
 
     Next to every list NAME.csv, a file NAME-feedback.csv gives the right label of each sentence, with the reason. A
@@ -118,7 +120,7 @@ def reading_mark(tables: tuple[Path, ...], key: Path, as_json: bool) -> None:
 
     from medthink.readers.training import mark_tables, read_training_key, write_feedback
 
-    marked = mark_tables(tables, read_training_key(key))
+    marked = mark_tables(tables, read_training_key(key), accept)
     for path, one in zip(tables, marked, strict=True):
         write_feedback(path.with_name(f"{path.stem}-feedback{path.suffix}"), one)
         for problem in one.problems:
@@ -211,9 +213,12 @@ def show_unused_rows(problems: "Iterable[UnusedRow]") -> None:
 @click.argument("run", type=RUN)
 @click.argument("tables", nargs=-1, required=True, type=click.Path(path_type=Path))
 @key_flag
+@accept_flag
 @out_file
 @json_flag
-def reading_export(run: Path, tables: tuple[Path, ...], key: Path | None, out: Path, as_json: bool) -> None:
+def reading_export(
+    run: Path, tables: tuple[Path, ...], key: Path | None, accept: tuple[str, ...], out: Path, as_json: bool
+) -> None:
     """Write the readers' labels of the steps of RUN in the published form.
 
     FILE is .csv, .xlsx or .jsonl. One row for each reader and case, with `stepN`, `human_factualN`, `human_criticalN`
@@ -233,7 +238,7 @@ def reading_export(run: Path, tables: tuple[Path, ...], key: Path | None, out: P
     if out.exists():
         raise UsageError(f"{out} already exists", remedy="name another file with --out")
     units = cut_units(run)
-    imported = import_tables(tables, units, read_key(key) if key else None)
+    imported = import_tables(tables, units, read_key(key) if key else None, accept)
     table = publish_readings(imported.readings, units)
     if not table.rows:
         raise UsageError("no step is labelled in the tables: there is nothing to write", remedy="fill in some rows")

@@ -214,12 +214,18 @@ class RunAgreement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measure_agreement(
-    run: Path, tables: Sequence[Path], cases: Mapping[int, Case], *, slices: Slices, key: Path | None = None
+    run: Path,
+    tables: Sequence[Path],
+    cases: Mapping[int, Case],
+    *,
+    slices: Slices,
+    key: Path | None = None,
+    accept: Sequence[str] = (),
 ) -> tuple[RunAgreement, tuple[UnusedRow, ...]]:
     """Compare the readers in the tables and the judges of the run; also returns the rows that were not used."""
     units = cut_units(run)
     opened = read_key(key) if key else None
-    imported = import_tables(tables, units, opened)
+    imported = import_tables(tables, units, opened, accept)
     if tables and not imported.readings:
         raise UsageError("the tables are empty: there is nothing to compare", remedy="fill in some rows")
     truths = planted_truths(opened) if opened else {}

@@ -153,6 +153,23 @@ class ListLine(msgspec.Struct, frozen=True):
     planted: bool | None = None
 
 
+# What tells a sheet from others: its run, its case, its first item, and whether it is a second reading.
+SheetName = tuple[str, int, str, bool]
+
+
+def sheet_code(seed: int, reader: str, name: SheetName) -> str:
+    """The code of a sheet for one reader.
+
+    Codes begin with a letter: a spreadsheet would read digits alone, or digits with an e, as a number.
+    """
+    return "s" + digest_value(["sheet", seed, reader, *name])[:8]
+
+
+def unit_code(seed: int, reader: str, name: SheetName, unit: str) -> str:
+    """The code of an item of a sheet for one reader."""
+    return "u" + digest_value(["unit", seed, reader, *name, unit])[:12]
+
+
 class ListEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One sheet on one reader's list."""
 
@@ -166,22 +183,19 @@ class ListEntry(msgspec.Struct, frozen=True, kw_only=True):
     is_again: bool = False
 
     def sheet_code(self, seed: int, reader: str) -> str:
-        """The sheet's code for this reader.
-
-        Codes begin with a letter: a spreadsheet would read digits alone, or digits with an e, as a number.
-        """
-        return "s" + digest_value(["sheet", seed, reader, *self._name()])[:8]
+        """The sheet's code for this reader."""
+        return sheet_code(seed, reader, self._name())
 
     def unit_code(self, seed: int, reader: str, line: ListLine) -> str:
         """The code of one line for this reader."""
-        return "u" + digest_value(["unit", seed, reader, *self._name(), line.unit])[:12]
+        return unit_code(seed, reader, self._name(), line.unit)
 
     def codes(self, seed: int, reader: str) -> dict[str, CodeEntry]:
         """The meaning of the codes of all lines, in order."""
         return {self.unit_code(seed, reader, line): self._code(reader, line) for line in self.lines}
 
-    def _name(self) -> list[object]:
-        return [self.run, self.case.id, self.lines[0].unit, self.is_again]
+    def _name(self) -> SheetName:
+        return (self.run, self.case.id, self.lines[0].unit, self.is_again)
 
     def _code(self, reader: str, line: ListLine) -> CodeEntry:
         return CodeEntry(

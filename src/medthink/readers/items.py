@@ -55,11 +55,16 @@ class ReadItems(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def divisive_items(
-    run: Path, tables: Sequence[Path], cases: Mapping[int, Case], *, key: Path | None = None
+    run: Path,
+    tables: Sequence[Path],
+    cases: Mapping[int, Case],
+    *,
+    key: Path | None = None,
+    accept: Sequence[str] = (),
 ) -> list[ReadItems]:
     """The items of each aspect that can be right or wrong, over the tables' readers and the run's judges."""
     units = cut_units(run)
-    imported = import_tables(tables, units, read_key(key) if key else None)
+    imported = import_tables(tables, units, read_key(key) if key else None, accept)
     everyone = [*rate_readers(imported.readings), *rate_judges(load_judged(run, cases).judgements)]
     raters = [one for one in everyone if one.kind in ("reader", "judge") and not one.is_smoke_test]
     known = readable_items(units)

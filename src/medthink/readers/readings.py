@@ -18,6 +18,7 @@ from medthink.judge.kinds.kind import UNSURE, ContradictoryCells, JudgedItem, La
 from medthink.judge.units import UnitKey, UnitSet
 from medthink.readers.assignment import PLANTED, CodeEntry, ReadingKey
 from medthink.readers.lists import COLUMNS, LAYOUT
+from medthink.readers.mismatches import Mismatch, find_mismatches, refuse_mismatches, written_rows
 
 UnusedKind = Literal[
     "unmatched", "duplicate", "contradictory", "invalid", "unlabelled", "other_run", "unread", "missing"
@@ -125,6 +126,7 @@ class ReadingsImporter:
 
     def __init__(self, units: Mapping[UnitKey, UnitSet], key: ReadingKey | None = None) -> None:
         self._known = readable_items(units)
+        self._written = written_rows(units, key)
         self._codes = key.codes if key else {}
         self._by_text: dict[tuple[int, str], list[ReadableItem]] = {}
         for known in self._known.values():
@@ -140,25 +142,18 @@ class ReadingsImporter:
         for row in rows:
             self._take_unit(row, path)
 
-    def _refuse_mixed_rows(self, rows: Sequence[TableRow], path: Path) -> None:
-        """Raise DataError if rows have the text of another unit, or are filled in under another reader's name."""
-        moved, borrowed = [], []
-        for row in rows:
-            code = self._codes.get(row.cells.get("unit", "").strip())
-            known = self._known.get(code.unit if code else row.cells.get("unit", "").strip())
-            text = _fold(row.cells.get("text", ""))
-            if known is not None and text and text != _fold(known.text):
-                moved.append(row.number)
-            if code is not None and _named_reader(row) not in ("", code.reader):
-                borrowed.append((row.number, code.reader, _named_reader(row)))
-        if moved:
-            raise DataError(
-                f"{len(moved)} rows have the text of another unit than their code names: {_first_lines(moved)}",
-                file=path,
-                row=moved[0],
-                field="text",
-                remedy="was one column sorted by itself? Sort whole rows; empty the text cells of rows that are right",
-            )
+    def mismatches(self, path: Path) -> list[Mismatch]:
+        """The rows of a table of our own form that do not fit the unit that their code names."""
+        return find_mismatches(read_table(path, LAYOUT).rows, self._written, path)
+
+    def _refuse_borrowed(self, rows: Sequence[TableRow], path: Path) -> None:
+        """Raise DataError if a reader's list is filled in under another reader's name."""
+        codes = ((row, self._codes.get(row.cells.get("unit", "").strip())) for row in rows)
+        borrowed = [
+            (row.number, code.reader, _named_reader(row))
+            for row, code in codes
+            if code is not None and _named_reader(row) not in ("", code.reader)
+        ]
         if borrowed:
             line, owner, name = borrowed[0]
             raise DataError(
@@ -187,7 +182,7 @@ class ReadingsImporter:
         if "unit" in columns:
             self._tell_columns(table, path, _is_own)
             _refuse_swapped_columns(table.rows, path)
-            self._refuse_mixed_rows(table.rows, path)
+            self._refuse_borrowed(table.rows, path)
             self.take_rows(table.rows, path)
             self._tell_missing(table.rows, path)
         elif any(_STEP.fullmatch(name) for name in columns):
@@ -315,10 +310,14 @@ class ReadingsImporter:
 
 
 def import_tables(
-    paths: Sequence[Path], units: Mapping[UnitKey, UnitSet], key: ReadingKey | None = None
+    paths: Sequence[Path],
+    units: Mapping[UnitKey, UnitSet],
+    key: ReadingKey | None = None,
+    accept: Sequence[str] = (),
 ) -> ImportedReadings:
-    """Read all tables against a run's units."""
+    """Read all tables against a run's units; rows that do not fit their unit are refused but for those of `accept`."""
     importer = ReadingsImporter(units, key)
+    refuse_mismatches([one for path in paths for one in importer.mismatches(path)], accept)
     for path in paths:
         importer.take(path)
     return importer.result()
@@ -369,11 +368,6 @@ def _reader(row: TableRow, path: Path) -> str:
 def _named_reader(row: TableRow) -> str:
     named = (row.cells.get(name, "").strip() for name in _READERS)
     return next((name for name in named if name), "")
-
-
-def _first_lines(numbers: Sequence[int]) -> str:
-    shown = ", ".join(map(str, numbers[:5]))
-    return f"line{'s' if len(numbers) > 1 else ''} {shown}{' …' if len(numbers) > 5 else ''}"
 
 
 def _fold(text: str) -> str:

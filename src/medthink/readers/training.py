@@ -29,6 +29,7 @@ from medthink.judge.rubric import load_rubric
 from medthink.judge.units import SENTENCES, UnitSet, UnitSource, unit_set
 from medthink.readers.assignment import ListEntry, ListLine
 from medthink.readers.lists import LAYOUT, key_path, refuse_written, write_entries
+from medthink.readers.mismatches import WrittenRow, find_mismatches, refuse_mismatches
 from medthink.runs.run import Run
 from medthink.workflow.carried import Piece
 from medthink.workflow.condition import Condition
@@ -63,10 +64,15 @@ class TrainingItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrainingTruth(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The truth about an item: the edit of the expert's sentence, and its original wording."""
+    """The truth about an item: the edit of the expert's sentence, and its original wording.
+
+    `text` and `sheet` are those of its row on a reader's list.
+    """
 
     what: str
     change: ExamEdit
+    text: str = ""
+    sheet: str = ""
 
     @property
     def expected(self) -> Label:
@@ -279,8 +285,12 @@ def write_training(
         items = list(training.items)
         Random(seed_from("training", seed, reader)).shuffle(items)
         lists[reader] = [item.entry(cases[item.case]) for item in items]
-        codes = [entry.unit_code(seed, reader, entry.lines[0]) for entry in lists[reader]]
-        truths[reader] = {code: training.truths[item.code] for code, item in zip(codes, items, strict=True)}
+        truths[reader] = {
+            entry.unit_code(seed, reader, entry.lines[0]): msgspec.structs.replace(
+                training.truths[item.code], text=entry.lines[0].text, sheet=entry.sheet_code(seed, reader)
+            )
+            for entry, item in zip(lists[reader], items, strict=True)
+        }
     write_entries(out, lists, seed, form=form)
     key = TrainingKey(seed=seed, rubric=load_rubric().version(), readers=truths)
     write_json(key_path(out), msgspec.to_builtins(key))
@@ -293,8 +303,15 @@ def read_training_key(path: Path) -> TrainingKey:
     return read_stored(path, TrainingKey, name="a key of training lists", remedy=remedy)
 
 
-def mark_tables(tables: Iterable[Path], key: TrainingKey) -> list[MarkedReader]:
-    """Mark every completed list."""
+def mark_tables(tables: Sequence[Path], key: TrainingKey, accept: Sequence[str] = ()) -> list[MarkedReader]:
+    """Mark every completed list; rows that do not fit their code are refused but for those of `accept`."""
+    written = {
+        code: WrittenRow(truth.text, "1", frozenset({truth.sheet} - {""}))
+        for truths in key.readers.values()
+        for code, truth in truths.items()
+    }
+    found = [one for path in tables for one in find_mismatches(read_table(path, LAYOUT).rows, written, path)]
+    refuse_mismatches(found, accept)
     return [_mark_table(path, key) for path in tables]
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from judged_run import RATIONALE, make_run
 from medthink.cli.command import run_command
+from medthink.core.errors import DataError
 from medthink.core.tables import read_table, write_table
 from medthink.judge.session import JudgeSpec, judge_run
 from medthink.judge.units import read_units
@@ -106,3 +107,13 @@ def test_the_published_table_gives_the_same_agreement_as_the_lists_it_was_made_f
         lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("critical ")]
         shown.append([line.split() for line in lines])
     assert shown[0] == shown[1] != []
+
+
+def test_a_step_with_the_words_of_another_unit_than_the_one_beside_it_is_refused(run, tmp_path):
+    units = read_units(run)
+    table = publish_readings(import_tables([fill_in(tmp_path / "t.csv", run)], units).readings, units)
+    rows = [table.rows[0] | {"unit1": table.rows[0]["unit3"], "unit3": table.rows[0]["unit1"]}, *table.rows[1:]]
+    write_table(tmp_path / "p.csv", table.columns, rows)
+    with pytest.raises(DataError, match=r"nothing was imported: p\.csv:2 \(step1, step3\)"):
+        import_tables([tmp_path / "p.csv"], units)
+    assert import_tables([tmp_path / "p.csv"], units, accept=["p.csv:2"]).readings

@@ -629,9 +629,29 @@ def test_a_table_with_one_column_sorted_by_itself_is_refused(filled, has_key, tm
     for row, code in zip(rows, codes, strict=True):
         row["unit"] = code
     write_table(tmp_path / "sorted.csv", COLUMNS, rows)
-    with pytest.raises(DataError, match="rows have the text of another unit than their code names: lines") as told:
+    with pytest.raises(DataError, match="rows do not fit the unit that the code names") as told:
         import_tables([tmp_path / "sorted.csv"], read_units(run), key if has_key else None)
     assert "sorted by itself" in told.value.remedy
+
+
+@pytest.mark.parametrize("column", ["text", "number", "sheet"])
+def test_a_row_with_the_cell_of_another_unit_is_imported_only_if_it_is_accepted(column, filled, tmp_path):
+    run, folder, key = filled
+    rows = rows_of(folder / "anna.csv")
+    # Also planted rows are compared; an edited text is not in the key.
+    a, b = 0, next(place for place, row in enumerate(rows) if row[column] != rows[0][column])
+    rows[a][column], rows[b][column] = rows[b][column], rows[a][column]
+    path = tmp_path / "anna.csv"
+    write_table(path, COLUMNS, rows)
+    with pytest.raises(DataError, match=rf"not fit .* nothing was imported: anna\.csv:2.*\({column}\)"):
+        import_tables([path, folder / "ben.csv"], read_units(run), key)
+    with pytest.raises(DataError, match="a row does not fit"):
+        import_tables([path], read_units(run), key, [f"anna.csv:{b + 2}"])
+    both = import_tables([path], read_units(run), key, ["anna.csv:2", f"{path}:{b + 2}-{b + 2}"])
+    right = import_tables([folder / "anna.csv"], read_units(run), key)
+    assert [(one.unit, one.labels) for one in both.readings] == [(one.unit, one.labels) for one in right.readings]
+    with pytest.raises(UsageError, match="does not read 'anna'"):
+        import_tables([path], read_units(run), key, ["anna"])
 
 
 def test_a_list_filled_in_under_another_reader_s_name_is_refused(filled, tmp_path):

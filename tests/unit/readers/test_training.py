@@ -156,6 +156,25 @@ def test_lists_that_cannot_be_marked_are_refused_or_named(bench, tmp_path, capsy
     assert "not a key of training lists" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("column", ["unit", "text", "sheet"])
+def test_a_training_list_with_one_column_sorted_is_marked_only_if_its_rows_are_accepted(
+    column, bench, tmp_path, capsys
+):
+    out = tmp_path / "training"
+    words = ["reading", "training", str(bench), "--split", "test", "--readers", "anna", "--count", "4"]
+    assert run_command([*words, "--out", str(out)]) == 0
+    rows = [dict(row.cells) for row in read_table(out / "anna.csv").rows]
+    moved = [row[column] for row in rows]
+    for row, cell in zip(rows, [*moved[1:], moved[0]], strict=True):
+        row[column] = cell
+    write_table(out / "anna.csv", list(rows[0]), rows)
+    mark = ["reading", "mark", str(out / "anna.csv"), "--key", str(tmp_path / "training-key.json")]
+    assert run_command(mark) == 2
+    assert "rows do not fit" in capsys.readouterr().err and not (out / "anna-feedback.csv").exists()
+    assert run_command([*mark, "--accept", "anna.csv:2-5"]) == 1
+    assert (out / "anna-feedback.csv").exists()
+
+
 def test_training_is_made_from_an_exam_a_run_or_the_train_split(bench, tmp_path, capsys):
     exam = tmp_path / "exam"
     assert run_command(["exam", str(bench), "--judge", "baseline/rules", "--count", "3", "--out", str(exam)]) == 0

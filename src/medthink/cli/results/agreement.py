@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec import to_builtins
 
-from medthink.cli.flags import PATH, RUN, by_case_flag, data_flag, json_flag, key_flag, slices_flag
+from medthink.cli.flags import PATH, RUN, accept_flag, by_case_flag, data_flag, json_flag, key_flag, slices_flag
 from medthink.cli.output import console, print_json, print_line, print_table
 from medthink.cli.reading import show_unused_rows
 from medthink.core.numbers import as_percent
@@ -22,12 +22,18 @@ _SHOWN = 12
 
 
 def show_items(
-    run: Path, tables: Sequence[Path], cases: "Mapping[int, Case]", *, key: Path | None, as_json: bool
+    run: Path,
+    tables: Sequence[Path],
+    cases: "Mapping[int, Case]",
+    *,
+    key: Path | None,
+    accept: Sequence[str],
+    as_json: bool,
 ) -> None:
     """Print the item view of a readers' table."""
     from medthink.readers.items import divisive_items
 
-    found = divisive_items(run, tables, cases, key=key)
+    found = divisive_items(run, tables, cases, key=key, accept=accept)
     if as_json:
         print_json(to_builtins(found))
         return
@@ -64,6 +70,7 @@ def _show_items(found: "ReadItems") -> None:
 @click.argument("run", type=RUN)
 @click.argument("tables", nargs=-1, type=PATH)
 @key_flag
+@accept_flag
 @data_flag
 @slices_flag
 @by_case_flag
@@ -72,6 +79,7 @@ def agreement(
     run: Path,
     tables: tuple[Path, ...],
     key: Path | None,
+    accept: tuple[str, ...],
     data: Path | None,
     slices: bool,
     by_case: bool,
@@ -80,7 +88,8 @@ def agreement(
     """Compare the readers in TABLES and the judges of RUN with each other.
 
     TABLES are CSV, XLSX or JSONL files that readers filled in; without any, judges are compared with judges. Every row
-    that cannot be used is listed, and empty ones are counted. The result is stored in RUN/agreement.json.
+    that cannot be used is listed, and empty ones are counted. Nothing is read while a row has the text, number or sheet
+    of another unit than its code names, unless --accept names it. The result is stored in RUN/agreement.json.
 
     \b
     Example: medthink agreement runs/retrieval reading/anna.csv reading/ben.csv --key reading-key.json
@@ -95,10 +104,10 @@ def agreement(
 
     cases = Run.open(run).cases(data)
     if by_case:
-        show_items(run, tables, cases, key=key, as_json=as_json)
+        show_items(run, tables, cases, key=key, accept=accept, as_json=as_json)
         return
     sliced = slice_cases(cases.values())
-    result, problems = measure_agreement(run, tables, cases, slices=sliced, key=key)
+    result, problems = measure_agreement(run, tables, cases, slices=sliced, key=key, accept=accept)
     write_agreement(run, result)
     if as_json:
         print_json(to_builtins(result) | {"unused_rows": to_builtins(problems)})

@@ -16,6 +16,7 @@ from medthink.models.catalog import check_base_url
 from medthink.models.prices import PriceSource, parse_price
 from medthink.runs.ledger.queries import RUN_FOLDER, name_cases
 from medthink.runs.selection import DEFAULT_SPLIT, Selection
+from medthink.runs.survey import find_changes_at
 from medthink.workflow.condition import Condition
 from medthink.workflow.tasks import resolve_condition
 
@@ -179,11 +180,18 @@ def write_manifest(run: Path, manifest: Manifest) -> None:
 Found = TypeVar("Found")
 
 
-def find_benchmark(run: Path, manifest: Manifest, data: Path | None, read: Callable[[Path], Found | None]) -> Found:
+def find_benchmark(
+    run: Path,
+    manifest: Manifest,
+    data: Path | None,
+    read: Callable[[Path], Found | None],
+    *,
+    names_changes: bool = True,
+) -> Found:
     """The run's benchmark as `read` returns it; `read` returns None for a different benchmark.
 
     Tried are `data` alone if given, else the path from the run's folder and then the absolute one. UsageError if the
-    benchmark is at neither.
+    benchmark is at neither; naming the cases that have changed takes a pass over its images.
     """
     if not manifest.fingerprint:
         raise UsageError(
@@ -195,10 +203,11 @@ def find_benchmark(run: Path, manifest: Manifest, data: Path | None, read: Calla
         try:
             if (found := read(place)) is not None:
                 return found
+            changed = find_changes_at(place, run, manifest.selection.split) if names_changes else frozenset()
         except MedThinkError as error:
             problems.append(error)
         else:
-            problems.append(_other_benchmark(run, place))
+            problems.append(_other_benchmark(run, place, changed))
     raise problems[0] if problems else _no_benchmark(run, _places(run, manifest, data)[0])
 
 
@@ -209,7 +218,12 @@ def _places(run: Path, manifest: Manifest, data: Path | None) -> tuple[Path, ...
     return tuple(dict.fromkeys((beside, Path(manifest.benchmark_absolute or beside))))
 
 
-def _other_benchmark(run: Path, place: Path) -> UsageError:
+def _other_benchmark(run: Path, place: Path, changed: Collection[int]) -> UsageError:
+    if changed:
+        return UsageError(
+            f"{place} has changed since {run} was made on it: {name_cases(changed)}",
+            remedy="restore its texts and images, or give the right one with --data",
+        )
     return UsageError(
         f"{place} is not the benchmark that {run} was made on, or has changed since: its fingerprint differs",
         remedy="give the right one with --data",

@@ -195,3 +195,18 @@ def find_changed(out: Path, digests: dict[int, str]) -> set[int] | None:
     except (OSError, msgspec.MsgspecError):
         return None
     return {case_id for case_id in before | digests if before.get(case_id) != digests.get(case_id)}
+
+
+def find_changes_at(place: Path, run: Path, split: str) -> frozenset[int]:
+    """The cases of a benchmark that have changed since the run began.
+
+    Empty if that is not known, or if no case is as it was: then it is another benchmark.
+    """
+    if not (run / CASES_FILE).is_file():
+        return frozenset()
+    digests: dict[int, str] = {}
+    Benchmark.open(place)[split].remembering().pass_prints(
+        lambda case, made: digests.update({case.id: made.digest})
+    ).finish()
+    changed = find_changed(run, digests)
+    return frozenset(changed) if changed and digests.keys() - changed else frozenset()

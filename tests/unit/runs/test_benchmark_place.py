@@ -1,6 +1,7 @@
 """A run finds its benchmark wherever both are looked at from, and says so where it cannot."""
 
 import json
+import re
 import shutil
 
 import pytest
@@ -62,6 +63,18 @@ def test_another_benchmark_at_the_first_path_is_passed_over(there, tmp_path):
     shutil.rmtree(there)
     with pytest.raises(UsageError, match=r"copy/bench is not the benchmark that .* was made on"):
         Run(run).cases()
+
+
+@pytest.mark.parametrize("words", [["score", "runs/q"], ["show", "runs/q", "--wrong"]])
+def test_the_cases_that_changed_are_named_as_a_run_continued_names_them(there, capsys, words):
+    file = there / "bench/test.jsonl"
+    file.write_text(file.read_text().replace("with pain", "without pain", 1))
+    assert run_command(words) == 2
+    told = capsys.readouterr().err
+    assert "bench has changed since" in told and "was made on it: case " in told and "restore its texts" in told
+    assert run_command(["run", "bench", "--model", "baseline/random", "--out", "runs/q"]) != 0
+    named = re.search(r"was made on it: (case \d+)", told)
+    assert named and f"has changed since: {named[1]}" in capsys.readouterr().err
 
 
 def test_a_merged_run_names_the_benchmark_from_its_own_folder(there):

@@ -70,7 +70,7 @@ def test_a_run_opens_its_own_cases_and_refuses_another_benchmark(benchmark, tmp_
     rows = (moved / "test.jsonl").read_text().splitlines()
     (moved / "test.jsonl").write_text("\n".join(rows[:-1]) + "\n")
     for open_it in (made.cases, made.split):
-        with pytest.raises(UsageError, match=r"is not the benchmark that .* was made on"):
+        with pytest.raises(UsageError, match=r"moved has changed since .*run was made on it: case 111\n"):
             open_it(moved)
         with pytest.raises(UsageError, match=r"is no longer at"):
             open_it(tmp_path / "gone")

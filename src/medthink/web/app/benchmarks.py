@@ -95,7 +95,8 @@ class BenchmarkCache:
             return found if found.text_fingerprint == manifest.text_fingerprint else None
 
         try:
-            return find_benchmark(run, manifest, self._data, read_own)
+            # Not for every run in a folder that the viewer lists: that is a pass over all images for each.
+            return find_benchmark(run, manifest, self._data, read_own, names_changes=False)
         except MedThinkError as error:
             return f"{error.problem}; {error.remedy}."
 

@@ -93,6 +93,7 @@ IN_ROW: tuple[tuple[str, Callable[[Row], str]], ...] = (
     ("answer-not-an-option", _overwrite("correct_answer", lambda _: "F")),
     ("answer-text-differs", _overwrite("correct_answer_text", lambda row: row["options"][other_letter(row)])),
     ("modality-unknown", _overwrite("image_01_modality", lambda _: "Computed tomography")),
+    ("modality-not-stated", _overwrite("image_01_modality", lambda _: "unknown")),
     ("image-column-unknown", _overwrite("image_7_caption", lambda _: "A caption in a slot that is none")),
     ("caption-repeated", _repeat_caption),
     ("timepoints-exceed-images", _count_timepoints),

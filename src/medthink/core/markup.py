@@ -17,13 +17,17 @@ class Markup(str):
 
 
 class Table(NamedTuple):
-    """Column names and rows of text; `numeric` columns are aligned as numbers, `wordy` ones break into lines."""
+    """Column names and rows of text; `numeric` columns are aligned as numbers, `wordy` ones break into lines.
+
+    The numbers of the rows at the places `grey` do not count.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     numeric: frozenset[int] = frozenset()
     wordy: frozenset[int] = frozenset()
     title: str = ""
+    grey: frozenset[int] = frozenset()
 
 
 def clean(text: str) -> str:

@@ -99,7 +99,8 @@ _AGREEMENT = (
     "Every number depends on its judge. Next to each is κ (with quadratic weights for 0–2 scores) between the "
     "judge and the readers' majority, or each reader, with its interval and the number of units both judged. "
     "If one label prevails, κ is misleading, and AC1 is given too. The exam shows the share of known errors in expert "
-    "sentences that the judge finds, and the share of true sentences it accepts; a judge below the floor is marked."
+    "sentences that the judge finds, and the share of true sentences it accepts; the numbers of a judge below "
+    "the floor are grey, and in no figure."
 )
 # Kinds that have a figure, the drawing function, and the heading.
 _DRAWINGS: dict[str, tuple[str, Callable[[JudgeRow[Any], int], FigureSpec]]] = {
@@ -176,10 +177,15 @@ def _kind_markup(what: str, seats: Sequence[JudgeRow[Any]]) -> Iterator[Markup]:
         yield from _headed(heading, table)
         if note:
             yield tag("p", note, class_="soft")
-    if what in _DRAWINGS and seats:
+    drawn = [
+        (place, one)
+        for place, one in enumerate(seats, 1)
+        if one.scores.coverage.judged and not one.is_below_floor(what)
+    ]
+    if what in _DRAWINGS and drawn:
         heading, draw = _DRAWINGS[what]
         yield tag("h3", heading)
-        drawings = (draw(one, place) for place, one in enumerate(seats, 1) if one.scores.coverage.judged)
+        drawings = (draw(one, place) for place, one in drawn)
         yield tag("div", *(figure_markup(drawing, prefix="judged") for drawing in drawings), class_="figures")
     for one in seats:
         slices, title = slices_table(what, one), f"By slice: {one.title}"

@@ -69,6 +69,10 @@ class JudgeRow(msgspec.Struct, Generic[Scored], frozen=True):
         """The judge's exam result in this kind of judging in one line, and whether that is below the floor."""
         return describe_exam(self.exams, self.scores.seat, what)
 
+    def is_below_floor(self, what: str) -> bool:
+        """Whether the judge is below the floor of its exam in this kind: its numbers are grey and in no summary."""
+        return self.exam(what).startswith(BELOW_FLOOR)
+
     def _pairs(self, aspect: str, slicing: str, value: str) -> list[RaterPair]:
         """Pairs with the readers' majority if there is one, else with each reader."""
         wanted = ("reader–judge", self.judge, aspect, slicing, value)
@@ -167,7 +171,8 @@ def slices_table(what: str, one: JudgeRow[Any]) -> Table:
     agreements = [AGREEMENT if len(aspects) == 1 else f"{AGREEMENT}: {aspect}" for aspect in aspects]
     columns = (*_SLICE, *names, *agreements)
     first = len(columns) - len(agreements)
-    return Table(columns, tuple(rows), frozenset(range(1, first)), frozenset(range(first, len(columns))))
+    grey = frozenset(range(len(rows)) if one.is_below_floor(what) else ())
+    return Table(columns, tuple(rows), frozenset(range(1, first)), frozenset(range(first, len(columns))), grey=grey)
 
 
 def _join(what: str, parts: Sequence[tuple[JudgeRow[Any], ScoreTable]], *, with_coverage: bool) -> Table:
@@ -186,7 +191,9 @@ def _join(what: str, parts: Sequence[tuple[JudgeRow[Any], ScoreTable]], *, with_
         for one, table in parts
         for row in table.rows
     )
-    return Table(columns, rows, frozenset(range(len(_WHO), len(columns))), frozenset({1, 2, 3}))
+    listed = [one for one, table in parts for _ in table.rows]
+    grey = frozenset(place for place, one in enumerate(listed) if one.is_below_floor(what))
+    return Table(columns, rows, frozenset(range(len(_WHO), len(columns))), frozenset({1, 2, 3}), grey=grey)
 
 
 def _slice(part: JudgedSlice) -> tuple[str, str, str]:

@@ -23,9 +23,9 @@ def table_markup(table: Table, *, name: str) -> Markup:
         tag(
             "tr",
             tag("th", row[0], scope="row"),
-            *(tag("td", cell, class_=_align(table, i)) for i, cell in enumerate(row) if i),
+            *(tag("td", cell, class_=_cell_class(table, place, i)) for i, cell in enumerate(row) if i),
         )
-        for row in table.rows
+        for place, row in enumerate(table.rows)
     )
     body = tag("table", tag("thead", head), tag("tbody", *rows))
     return tag("div", body, class_="box", role="region", aria_label=name, tabindex=0)
@@ -118,6 +118,12 @@ def _metric_text(metric: MetricScore | None) -> str:
 
 def _align(table: Table, index: int) -> str | None:
     return "number" if index in table.numeric else "words" if index in table.wordy else None
+
+
+def _cell_class(table: Table, row: int, index: int) -> str | None:
+    """The class of a cell; numbers that do not count are grey."""
+    align = _align(table, index)
+    return f"{align} uncounted" if align == "number" and row in table.grey else align
 
 
 _MEANING = (

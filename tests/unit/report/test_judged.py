@@ -12,6 +12,7 @@ from judge_server import JudgeServer, judge_well
 from judged_run import SECTIONS, make_discussions, make_run
 from made_runs import make_run as make_steps
 from medthink.cli.command import run_command
+from medthink.judge.exam.results import ExamResult, KindGrades
 from medthink.judge.judged import read_judgements
 from medthink.judge.judgement import digest_judgements
 from medthink.judge.rubric import SENTENCE_LABELS
@@ -32,7 +33,7 @@ from medthink.report.judged_tables import (
 from medthink.report.page import report_page
 from medthink.report.runs import group_entries, load_entries
 from medthink.stats import ordered_agreement, rater_agreement
-from medthink.stats.estimate import Estimate
+from medthink.stats.estimate import Estimate, Undefined
 
 SOUND = "The lesion is large. So the diagnosis follows."
 FLAWED = "The lesion is large. The margin is WRONG here. So the diagnosis follows."
@@ -264,6 +265,31 @@ def test_kappa_is_never_left_alone_where_it_misleads_or_is_undefined(steps_run):
     one = seat_of(steps_run, "steps", uneven)
     assert "AC1" in one.agreement("factual")
     assert "κ undefined (" in one.agreement("critical")
+
+
+def examined(run, *, finds):
+    """The judged runs, with an exam in which the judge finds this share of errors."""
+    none = Undefined(reason="not asked", n=0)
+    marks = KindGrades(
+        asked=1, judged=1, sensitivity=rate(finds), found={}, accepted={}, same_again=none, kappa_again=none,
+        same_reversed=none, guesser=none,
+    )  # fmt: skip
+    (judged,) = score(run)[1]
+    seat = judged.scores.kinds["steps"][0].seat
+    exam = ExamResult(
+        judge=seat.judge, setting=seat.setting, exam="e", benchmark="b", prompts={"steps": seat.prompt}, models=(),
+        is_smoke_test=False, kinds={"steps": marks}, pairs=None,
+    )  # fmt: skip
+    return [judged._replace(exams=(exam,))]
+
+
+def test_the_numbers_of_a_judge_below_the_floor_are_grey_and_in_no_figure(steps_run):
+    good, bad = ("".join(judged_markup(examined(steps_run, finds=finds))) for finds in (0.99, 0.5))
+    assert "passed: " in good and "uncounted" not in good and "Error profile: " in good
+    assert "BELOW THE FLOOR" in bad and "Error profile: " not in bad
+    table = re.search(r'aria-label="[^"]*, judged"[^>]*>(<table>.*?</table>)', bad, re.DOTALL)[1]
+    classes = [cell.get("class") for cell in ElementTree.fromstring(table).find("tbody").iter("td")]
+    assert "number uncounted" in classes and "number" not in classes and "words" in classes
 
 
 def test_another_judge_s_agreement_is_not_borrowed(steps_run):

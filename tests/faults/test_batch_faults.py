@@ -24,7 +24,7 @@ from medthink.models.batches.client import BatchClient
 from medthink.models.limits import Backoff
 from medthink.models.request import ModelError
 from medthink.models.transport import Transport
-from medthink.runs.batches import queue
+from medthink.runs.batches import jobs, queue
 from medthink.runs.batches.jobs import BatchTable, read_batches
 from medthink.runs.batches.queue import RequestFileWriter
 from medthink.runs.ledger.queries import LedgerQueries
@@ -433,6 +433,28 @@ STEPS = [
     (BatchTable, "settle"),
     (BatchTable, "end"),
 ]
+
+
+def test_a_crash_while_a_refused_batch_is_ended_sends_nothing_twice(tmp_path, bench, start, monkeypatch):
+    server = start()
+    work = partial(run, bench, tmp_path / "run", server)
+    times = iter(["2026-01-02T03:04:05Z"])
+
+    async def refuse(*_):
+        raise ModelError("auth", "no such key")
+
+    def note_time():
+        """The batch is planned; when its end is written, the process ends."""
+        if (noted := next(times, None)) is None:
+            raise Crash
+        return noted
+
+    with monkeypatch.context() as patch, pytest.raises(Crash):
+        patch.setattr(BatchClient, "submit", refuse)
+        patch.setattr(jobs, "now_utc", note_time)
+        work()
+    assert work().run.manifest.progress.states == {"ok": 4}
+    assert [len(job.rows) for job in server.jobs] == [4]
 
 
 @pytest.mark.parametrize("provider", THREE)

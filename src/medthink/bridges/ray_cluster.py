@@ -9,7 +9,7 @@ import os
 import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import chdir
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -81,7 +81,8 @@ def _ends(ray: Any, tasks: "dict[Any, RunSpec]", tell: Callable[[ShardEnd], None
     """The end of each shard, as they end; if all of its workers died, it is an error of that shard."""
     left = list(tasks)
     while left:
-        (done,), left = ray.wait(left)
+        with _told_in_words(ray):
+            (done,), left = ray.wait(left)
         shard = tasks[done].selection.shard
         assert shard is not None
         try:
@@ -135,8 +136,15 @@ def _do_in_folder(folder: str, work: Callable[[Portion], Made], portion: Portion
 
 def _fetch(ray: Any, task: Any) -> Any:
     """The task's result, or its own error."""
-    try:
+    with _told_in_words(ray):
         return ray.get(task)
+
+
+@contextmanager
+def _told_in_words(ray: Any) -> Iterator[None]:
+    """An error of a task is raised as its own, and one of the cluster, such as a machine that died, as OutsideError."""
+    try:
+        yield
     except ray.exceptions.RayTaskError as error:
         cause = error.cause
         if isinstance(cause, MedThinkError):
@@ -145,7 +153,9 @@ def _fetch(ray: Any, task: Any) -> Any:
             f"a worker failed: {cause!r}", remedy="install the same release of medthink on every machine"
         ) from None
     except ray.exceptions.RayError as error:
+        why = next(iter(str(error).splitlines()), "") or type(error).__name__
         raise OutsideError(
-            f"a worker died {_RESTARTS + 1} times: {str(error).splitlines()[0]}",
-            remedy="check that the machines have enough memory, then run the same command again",
+            f"the Ray cluster gave up on a task after up to {_RESTARTS + 1} tries: {why}",
+            remedy="check with `ray status` that all machines are up and have enough memory, then run the same command"
+            " again",
         ) from None

@@ -514,7 +514,7 @@ def test_another_benchmark_is_refused_for_reading_and_comparing(run, tmp_path):
     rows = (other / "test.jsonl").read_text()
     (other / "test.jsonl").write_text(rows.replace("WITHHELD findings 100", "OTHER findings 100"))
     for open_it in (sheets_of_run, lambda path, data: Run.open(path).cases(data)):
-        with pytest.raises(UsageError, match="is not the benchmark that"):
+        with pytest.raises(UsageError, match="was made on it: case 100\n"):
             open_it(run, other)
 
 

@@ -161,6 +161,30 @@ class BatchTable:
 
     def settle(self, job: str, outcomes: Iterable[AnsweredInBatch | FailedInBatch]) -> None:
         """Commit how calls of a job ended; they are no longer waiting."""
+        with self._connection:
+            self._write_outcomes(job, outcomes)
+
+    def end_whole(
+        self,
+        batch: Batch,
+        outcomes: Iterable[AnsweredInBatch | FailedInBatch],
+        detail: str,
+        token_cap: int | None = None,
+    ) -> None:
+        """Commit how the last calls of a batch ended, and with them its own end.
+
+        Between the two, a batch that was never sent would have no calls left and still be sent by the next session.
+        """
+        with self._connection:
+            self._write_outcomes(batch.job, outcomes)
+            self._write_end(batch.mark, detail, token_cap)
+
+    def end(self, mark: str, detail: str) -> None:
+        """Commit that this batch, whose calls are settled, has ended."""
+        with self._connection:
+            self._write_end(mark, detail, None)
+
+    def _write_outcomes(self, job: str, outcomes: Iterable[AnsweredInBatch | FailedInBatch]) -> None:
         rows: dict[RecordKind, list[bytes]] = {"attempt": [], "reply": [], "failure": []}
         keys = []
         for one in outcomes:
@@ -175,13 +199,12 @@ class BatchTable:
                     is_billed=one.charge != NOT_BILLED, usage=one.usage,
                 )  # fmt: skip
                 rows["attempt"].append(encode_json(attempt_row(one.key, attempt, one.charge)))
-        with self._connection:
-            write_records(self._connection, rows)
-            self._connection.executemany("DELETE FROM queued WHERE call_key = ?", keys)
+        write_records(self._connection, rows)
+        self._connection.executemany("DELETE FROM queued WHERE call_key = ?", keys)
 
-    def end(self, mark: str, detail: str, token_cap: int | None = None) -> None:
-        """Commit that this batch has ended."""
-        self._update(mark, "state = 'ended', ended_at = ?, detail = ?, token_cap = ?", now_utc(), detail, token_cap)
+    def _write_end(self, mark: str, detail: str, token_cap: int | None) -> None:
+        change = "UPDATE batches SET state = 'ended', ended_at = ?, detail = ?, token_cap = ? WHERE mark = ?"
+        self._connection.execute(change, (now_utc(), detail, token_cap, mark))
 
     def all_unsettled(self) -> list[Batch]:
         """The batches planned or sent, oldest first."""
@@ -237,8 +260,7 @@ def give_up_batch(connection: sqlite3.Connection, named: str) -> None:
         listed = ", ".join(one.job or one.mark for one in waiting) or "none"
         raise UsageError(f"no batch {named} is waiting", remedy=f"those that wait: {listed}")
     problem = "its batch was given up"
-    book.settle(batch.job, [lost_in_batch(row, problem) for row in book.rows(batch.mark)])
-    book.end(batch.mark, "given up")
+    book.end_whole(batch, [lost_in_batch(row, problem) for row in book.rows(batch.mark)], "given up")
 
 
 def lost_in_batch(row: QueuedRow, problem: str, kind: ErrorKind = "expired") -> FailedInBatch:

@@ -339,8 +339,7 @@ class BatchQueue:
 
     def _release(self, batch: Batch, kind: ErrorKind, problem: str, cap: int | None = None) -> None:
         rows = self._book.rows(batch.mark)
-        self._book.settle(batch.job, [FailedInBatch(row.key, kind, problem, None) for row in rows])
-        self._book.end(batch.mark, problem, cap)
+        self._book.end_whole(batch, [FailedInBatch(row.key, kind, problem, None) for row in rows], problem, cap)
         self._note_gone({row.key for row in rows})
         for row in rows:
             self.budget.give_back(self._held.pop(row.key))
@@ -411,8 +410,10 @@ class BatchQueue:
 
     def _lose(self, batch: Batch, problem: str, kind: ErrorKind) -> None:
         """Nothing of the batch can be had, and all of it may have been billed."""
-        self._record(batch.job, [lost_in_batch(row, problem, kind) for row in self._book.rows(batch.mark)])
-        self._book.end(batch.mark, problem)
+        lost = [lost_in_batch(row, problem, kind) for row in self._book.rows(batch.mark)]
+        self._book.end_whole(batch, lost, problem)
+        for outcome in lost:
+            self._note_end(outcome)
 
     def _record(self, job: str, portion: Sequence[BatchOutcome]) -> None:
         self._book.settle(job, portion)

@@ -4,7 +4,7 @@ from medthink.metrics.findings.agreement import Conflict, FindingAgreement, comp
 from medthink.metrics.findings.extract import extract_statements
 from medthink.metrics.findings.lexicon import Lexicon, Statement, read_lexicon
 
-VERSION = "7"
+VERSION = "8"
 
 __all__ = [
     "VERSION",

@@ -7,7 +7,7 @@ contradicted one are different mistakes:
 
 - presence: one says present, the other absent, and neither is uncertain;
 - side: both say present, one on the left, the other on the right;
-- size: matched, but the sizes differ by more than 2 mm and more than a fifth of the reference's.
+- size: matched, but the sizes differ by more than the judges' rubric allows (`sizes`).
 """
 
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -17,10 +17,9 @@ import msgspec
 
 from medthink.metrics.findings.extract import extract_statements
 from medthink.metrics.findings.lexicon import Lexicon, Statement, is_english, read_lexicon
+from medthink.metrics.findings.sizes import sizes_agree
 
 ConflictKind = Literal["presence", "side", "size"]
-SIZE_TOLERANCE_MM = 2.0
-SIZE_TOLERANCE_SHARE = 0.2
 
 
 class Conflict(msgspec.Struct, frozen=True):
@@ -149,8 +148,7 @@ def _likeness(ref: Statement, cand: Statement) -> int:
 def _sizes_conflict(ref: Statement, cand: Statement) -> bool:
     if ref.size_mm is None or cand.size_mm is None:
         return False
-    difference = abs(ref.size_mm - cand.size_mm)
-    return difference > SIZE_TOLERANCE_MM and difference > SIZE_TOLERANCE_SHARE * ref.size_mm
+    return not sizes_agree(ref.size_mm, cand.size_mm, ref.finding, ref.site, cand.finding, cand.site)
 
 
 def _conflicts(ref: Sequence[Statement], cand: Sequence[Statement], lexicon: Lexicon) -> list[Conflict]:

@@ -177,6 +177,18 @@ def test_expired_rows_are_asked_again_and_cost_nothing(tmp_path, bench, start, p
 
 
 @pytest.mark.parametrize("provider", THREE)
+def test_run_log_has_no_key_prompt_reply_or_reference(tmp_path, bench, start, provider):
+    server = start(faults=["expire:3+bad:1"])
+    made = run(bench, tmp_path / "run", server, provider)
+    log = (tmp_path / "run/run.log").read_text()
+    assert "caution: " in log and len(log.splitlines()) > 3
+    replies = {one.prediction_rationale for one in made.run.predictions() if one.prediction_rationale}
+    asked = {case.question.history for case in made.run.cases().values()}
+    assert replies and all(len(text) > 6 for text in replies | asked)
+    assert [text for text in {"SENTINEL", "WITHHELD"} | replies | asked if text in log] == []
+
+
+@pytest.mark.parametrize("provider", THREE)
 @pytest.mark.parametrize("fault", ["expire:2", "partial:2"])
 def test_what_expired_waits_for_the_next_command_and_is_told(tmp_path, bench, start, provider, fault):
     server = start(faults=[fault])

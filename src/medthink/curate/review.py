@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from medthink.core.clock import now_utc
 from medthink.core.digest import seed_from
-from medthink.core.errors import DataError, suggest
+from medthink.core.errors import DataError, UsageError, suggest
 from medthink.core.files import write_atomic
 from medthink.core.markup import one_line
 from medthink.core.tables import csv_text, read_raw, unescape_formula
@@ -75,15 +75,31 @@ def read_rows(work: Path) -> list[ReviewRow]:
         return _take_in(work)[0]
 
 
-def answer_row(work: Path, question: str, answer: Answer, *, who: str) -> bool:
-    """Answer one question of the sheet; False if it is not asked any more."""
+def answer_row(work: Path, question: str, answer: Answer, *, who: str, entry: int | None = None) -> bool:
+    """Answer one question of the sheet; False if it is not asked any more.
+
+    `entry` is that of the row which the person saw: UsageError if it was answered since.
+    """
     with hold_turn(work):
         rows, journal = _take_in(work)
-        found = [replace(row, answer=answer) for row in rows if row.question == question]
+        asked = [row for row in rows if row.question == question]
+        newer = next((row for row in asked if row.entry != entry and row.is_answered), None)
+        if entry is not None and newer is not None:
+            raise _answered_meanwhile(newer, journal)
+        found = [replace(row, answer=answer) for row in asked]
         given = [JournalEntry(at=now_utc(), who=who, row=row) for row in found]
         append_to_journal(work, given)
         _write(work, _answered(rows, [*journal, *given]))
     return bool(found)
+
+
+def _answered_meanwhile(row: ReviewRow, journal: list[JournalEntry]) -> UsageError:
+    said = row.answer.ruling or row.answer.is_right
+    who = journal[row.entry - 1].who
+    return UsageError(
+        f"case {row.case}, {row.stage}: answered {said!r} by {who} in the meantime; your answer is not stored",
+        remedy=f"speak with {who}, or change the answer in {SHEET}",
+    )
 
 
 def write_review(work: Path, logs: dict[str, Iterator[Decision]], *, sample: int, seed: int) -> SheetState:

@@ -41,6 +41,10 @@ TRAINING = "training"
 NOT_DESCRIBED = "not described"
 
 
+class NoTrainingMaterial(DataError):
+    """There is nothing to train on; no other error says that a reader needs no training."""
+
+
 class TrainingItem(msgspec.Struct, frozen=True, kw_only=True):
     """One sentence of a text about a case, to be judged; `units` holds that sentence alone."""
 
@@ -129,7 +133,7 @@ def draw_training(
     usable = [one for one in sheets if one.form == "statements" and one.reverses is None]
     chance.shuffle(usable)
     if not usable:
-        raise DataError("the exam has no sentences to train on", remedy="make it from texts in English")
+        raise NoTrainingMaterial("the exam has no sentences to train on", remedy="make it from texts in English")
     invented = [one for one in usable if _edit_of(one) == INVENTED]
     false = _spread(usable, math.ceil(items / 2), first=invented[:1])
     cases = {sheet.case for sheet in false}

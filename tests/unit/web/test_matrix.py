@@ -1,6 +1,7 @@
 """Every role at every route, with every kind of object: generated from the routes that the application has."""
 
 import json
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -212,3 +213,15 @@ def test_a_maintainer_s_program_sees_other_teams_work_with_the_scope_maintain_al
         if one.method == "GET":
             assert _ask(scene, one, bearer=bearer).status_code == 200, one
     assert find_submission(scene.board.store, scene.token).status == "scored"
+
+
+GUIDE = Path(__file__).parents[3] / "docs/serve.md"
+TABLE_HEAD = "| route | role | token scope |\n|---|---|---|\n"
+
+
+def test_the_guide_has_the_table_of_routes_roles_and_scopes(scene):
+    """Every cell is asked by the tests above; this one holds the guide to the same routes."""
+    rows = sorted({(one.path, one.method, one.role, one.scope or "–") for one in scene.endpoints})
+    lines = [f"| `{method} {path}` | {role} | {scope} |" for path, method, role, scope in rows]
+    table = TABLE_HEAD + "\n".join(lines) + "\n"
+    assert table in GUIDE.read_text(encoding="utf-8"), f"the table in docs/serve.md should be\n{table}"

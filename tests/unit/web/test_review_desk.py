@@ -77,3 +77,13 @@ def test_only_coordinators_decide(board: Board):
     for account, status in ((board.add("anna", "reader"), 403), (None, 401)):
         with board.client(account) as client:
             assert send(client, "/review", **row(0, ruling="out")).status_code == status
+
+
+def test_an_old_page_of_a_second_curator_replaces_no_ruling(board: Board, tmp_path: Path):
+    with board.client(board.add("cora", "coordinator")) as cora, board.client(board.add("carl", "coordinator")) as carl:
+        assert 'name="entry" value="0"' in carl.get("/review").text
+        assert send(cora, "/review", **row(0, ruling="out", entry="0")).status_code == 303
+        answer = send(carl, "/review", **row(0, ruling="in", entry="0"))
+    assert answer.status_code == 422 and "by cora in the meantime" in answer.text
+    assert [one.who for one in read_journal(tmp_path / "work")] == ["cora"]
+    assert next(one for one in read_rows(tmp_path / "work") if one.question == "qaa").answer.ruling == "out"

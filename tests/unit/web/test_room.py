@@ -12,12 +12,14 @@ import pytest
 
 from medthink.accounts.account import find_account
 from medthink.cli.command import run_command
+from medthink.core.errors import DataError
 from medthink.judge.session import JudgeSpec, judge_run
 from medthink.phantoms.writer import write_benchmark as write_benchmark_on_disk
 from medthink.readers.studies import reading, setup
 from medthink.runs.manifest import RunSpec
 from medthink.runs.run import Run
 from medthink.runs.session import run_session
+from medthink.web.reading import training as training_pages
 from medthink.web.reading.routes import find_reading
 from medthink.web.reading.training import current_training
 from people import FROM_HERE, send
@@ -373,6 +375,10 @@ def test_taking_in_a_table_holds_the_case_for_nobody(room: Room, monkeypatch: py
         assert send(other_device, f"{address}/hold").status_code == 200
 
 
+def _broken_sheets(_: Path) -> Any:
+    raise DataError("an image cannot be read", remedy="mend it")
+
+
 def test_training_gives_feedback_on_known_sentences_before_the_first_case(tmp_path: Path):
     bench, run = tmp_path / "bench", tmp_path / "run"
     write_benchmark_on_disk(bench, cases=16, seed=5, processes=1)
@@ -385,6 +391,10 @@ def test_training_gives_feedback_on_known_sentences_before_the_first_case(tmp_pa
         training, cases = current_training(
             room.board.served, *find_reading(room.board.served, room.study.token, "anna")
         )
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(training_pages, "_find_sheets", _broken_sheets)
+            assert client.get(place, follow_redirects=False).status_code == 422
+        assert client.get(room.address("anna"), follow_redirects=False).headers["location"].endswith("/training")
         assert len(training.items) == 5 and {cases[item.case].split for item in training.items} == {"train"}
         for number, item in enumerate(training.items):
             said = str(training.truths[item.code].expected) if number else "unsure"

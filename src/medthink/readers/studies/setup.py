@@ -29,6 +29,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     id: int
     token: str
     plan: StudyPlan
+    made_by: str
     made_at: str
     key: ReadingKey = ReadingKey(seed=0, rubric="", runs={}, codes={})
     closed_at: str | None = None
@@ -128,7 +129,7 @@ def create_study(connection: Connection, planned: PlannedStudy, *, made_by: str,
     for number, name in enumerate(planned.plan.readers):
         reader_id = add_reader(connection, study_id, name, place=number)
         add_sittings(connection, study_id, reader_id, [(one, None) for one in planned.lists.sittings[name]])
-    return Study(id=study_id, token=token, plan=planned.plan, key=planned.key, made_at=now)
+    return Study(id=study_id, token=token, plan=planned.plan, key=planned.key, made_by=made_by, made_at=now)
 
 
 def add_reader(connection: Connection, study_id: int, name: str, *, place: int, is_adjudicator: bool = False) -> int:

@@ -15,7 +15,7 @@ from litestar.params import FromPath, MultipartBody, URLEncodedBody
 from litestar.response import Redirect, Response
 from sqlalchemy import Connection
 
-from medthink.accounts.account import find_account, find_account_in, normalise_sign_in_name
+from medthink.accounts.account import Account, find_account, find_account_in, normalise_sign_in_name
 from medthink.accounts.invitations import invite_reader_in, renew_link
 from medthink.core.errors import MedThinkError, UsageError
 from medthink.core.files import short_names
@@ -83,11 +83,18 @@ def _read_plan(app: ServeApp, form: StudyForm) -> StudyPlan:
     )
 
 
-def _find_study(app: ServeApp, token: str) -> Study:
-    """The study with this token."""
+def _sees_study(connection: Connection, study: Study, account: Account) -> bool:
+    """Whether a coordinator sees the study: the own ones and those read in; a maintainer sees all."""
+    is_own = study.made_by == account.name or account.may("maintainer")
+    return is_own or setup.find_reader(connection, study.id, account.name) is not None
+
+
+def _find_study(app: ServeApp, token: str, account: Account) -> Study:
+    """The study with this token, if this coordinator sees it."""
     with app.store.read() as connection:
         found = setup.find_study(connection, token, with_key=True)
-    if found is None:
+        is_seen = found is not None and _sees_study(connection, found, account)
+    if found is None or not is_seen:
         raise NotFoundException(detail="There is no such study.")
     return found
 
@@ -161,11 +168,13 @@ class MoveForm(msgspec.Struct):
 
 
 @get("/studies", guards=[needs("coordinator")], sync_to_thread=True)
-def show_studies(app: GivenApp) -> Response[str]:
-    """All studies."""
+def show_studies(request: Asked, app: GivenApp) -> Response[str]:
+    """The studies that this coordinator sees."""
     rows = []
     with app.store.read() as connection:
         for study in setup.list_studies(connection):
+            if not _sees_study(connection, study, account_of(request)):
+                continue
             progress = results.read_progress(connection, study)
             rows.append(
                 StudyRow(
@@ -212,15 +221,15 @@ def set_up(request: Asked, app: GivenApp, data: FilledStudy) -> Response[Any]:
 
 
 @get("/studies/{study:str}", guards=[needs("coordinator")], sync_to_thread=True)
-def show_study(study: FromPath[str], app: GivenApp) -> Response[str]:
+def show_study(study: FromPath[str], request: Asked, app: GivenApp) -> Response[str]:
     """The state of a study."""
-    return _show_study(app, _find_study(app, study))
+    return _show_study(app, _find_study(app, study, account_of(request)))
 
 
 @post("/studies/{study:str}/close", guards=[needs("coordinator")], sync_to_thread=True)
-def close(study: FromPath[str], app: GivenApp) -> Redirect:
+def close(study: FromPath[str], request: Asked, app: GivenApp) -> Redirect:
     """Close the study."""
-    found = _find_study(app, study)
+    found = _find_study(app, study, account_of(request))
     with app.store.write() as connection:
         setup.close_study(connection, found.id)
     return Redirect(f"/studies/{study}", status_code=303)
@@ -229,7 +238,7 @@ def close(study: FromPath[str], app: GivenApp) -> Redirect:
 @post("/studies/{study:str}/link", guards=[needs("coordinator")], sync_to_thread=True)
 def new_link(study: FromPath[str], request: Asked, app: GivenApp, data: URLEncodedBody[ReaderForm]) -> Response[str]:
     """A new personal link for a reader who lost theirs."""
-    found = _find_study(app, study)
+    found = _find_study(app, study, account_of(request))
     account = find_account(app.store, data.name)
     with app.store.read() as connection:
         reads = setup.find_reader(connection, found.id, data.name) is not None
@@ -242,9 +251,9 @@ def new_link(study: FromPath[str], request: Asked, app: GivenApp, data: URLEncod
 
 
 @post("/studies/{study:str}/move", guards=[needs("coordinator")], sync_to_thread=True)
-def move(study: FromPath[str], app: GivenApp, data: URLEncodedBody[MoveForm]) -> Response[Any]:
+def move(study: FromPath[str], request: Asked, app: GivenApp, data: URLEncodedBody[MoveForm]) -> Response[Any]:
     """Give an unopened case to another reader."""
-    found = _find_study(app, study)
+    found = _find_study(app, study, account_of(request))
     try:
         with app.store.write() as connection:
             first = [one for one in setup.list_readers(connection, found.id) if not one.is_adjudicator]
@@ -269,20 +278,21 @@ def move(study: FromPath[str], app: GivenApp, data: URLEncodedBody[MoveForm]) ->
 @post("/studies/{study:str}/adjudicate", guards=[needs("coordinator")], sync_to_thread=True)
 def adjudicate(study: FromPath[str], request: Asked, app: GivenApp, data: URLEncodedBody[ReaderForm]) -> Response[str]:
     """Have a third reader decide the items on which the readers differ."""
-    found, name = _find_study(app, study), data.name.strip().lower()
+    found, name = _find_study(app, study, account_of(request)), data.name.strip().lower()
     try:
         with app.store.write() as connection:
             links = _invite_strangers(request, app, connection, [name])
             count = adjudication.open_adjudication(connection, found, name)
     except UsageError as error:
         return _show_study(app, found, problem=str(error), status=422)
-    return _show_study(app, _find_study(app, study), links=links, notice=f"{count} cases go to {name}.")
+    again = _find_study(app, study, account_of(request))
+    return _show_study(app, again, links=links, notice=f"{count} cases go to {name}.")
 
 
 @post("/studies/{study:str}/import", guards=[needs("coordinator")], sync_to_thread=True)
-def take_in(study: FromPath[str], app: GivenApp, data: MultipartBody[TableForm]) -> Response[str]:
+def take_in(study: FromPath[str], request: Asked, app: GivenApp, data: MultipartBody[TableForm]) -> Response[str]:
     """Import a table that a reader filled in offline."""
-    found = _find_study(app, study)
+    found = _find_study(app, study, account_of(request))
     _refuse_reader(app, found)
     if data.table is None or not data.table.filename:
         return _show_study(app, found, problem="No table was chosen.", status=422)
@@ -299,9 +309,9 @@ def take_in(study: FromPath[str], app: GivenApp, data: MultipartBody[TableForm])
 
 
 @get("/studies/{study:str}/export.zip", guards=[needs("coordinator")], sync_to_thread=True)
-def export(study: FromPath[str], app: GivenApp) -> Response[bytes]:
+def export(study: FromPath[str], request: Asked, app: GivenApp) -> Response[bytes]:
     """The readers' tables, the key, and the adjudicated items, for `medthink agreement`."""
-    found = _find_study(app, study)
+    found = _find_study(app, study, account_of(request))
     _refuse_reader(app, found)
     with app.store.read() as connection:
         done = results.read_done(connection, found)

@@ -12,7 +12,6 @@ from litestar.response import Redirect, Response
 
 from medthink.cases.case import Case
 from medthink.core.digest import seed_from
-from medthink.core.errors import DataError
 from medthink.judge.exam.results import ExamText
 from medthink.judge.kinds import KINDS
 from medthink.judge.kinds.kind import UNSURE, Label
@@ -20,6 +19,7 @@ from medthink.readers.studies import reading, setup
 from medthink.readers.studies.setup import Study, StudyReader
 from medthink.readers.training import (
     Feedback,
+    NoTrainingMaterial,
     Training,
     TrainingItem,
     TrainingResult,
@@ -186,7 +186,7 @@ def show_training(study: FromPath[str], request: Asked, app: GivenApp) -> Respon
     found, reader = find_reading(app, study, account_of(request).name)
     try:
         return html(_training_page(app, found, reader, request.query_params.get("seen", "")))
-    except DataError:
+    except NoTrainingMaterial:
         with app.store.write() as connection:
             setup.store_training(connection, reader.id, {}, is_passed=True)
         return Redirect(f"/room/{study}", status_code=303)

@@ -4,6 +4,7 @@ The page and a spreadsheet are two ways to answer the same questions: both write
 also while a build runs, and the next build applies it.
 """
 
+import re
 from typing import Any
 
 import msgspec
@@ -33,9 +34,10 @@ class ReviewPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RulingForm(msgspec.Struct):
-    """A person's answer to one row."""
+    """A person's answer to one row; `entry` is the journal's line that the page showed."""
 
     question: str = ""
+    entry: str = "0"
     ruling: str = ""
     value: str = ""
     is_right: str = ""
@@ -63,7 +65,8 @@ def _keep_answer(app: ServeApp, form: RulingForm, who: str) -> str:
     note = f"{form.note.strip()} ({who})".strip()
     answer = Answer(ruling=form.ruling, value=form.value.strip(), is_right=form.is_right, note=note)
     try:
-        is_kept = answer_row(app.sheet.parent, form.question, answer, who=who)
+        entry = int(form.entry) if re.fullmatch("[0-9]{1,9}", form.entry) else 0
+        is_kept = answer_row(app.sheet.parent, form.question, answer, who=who, entry=entry)
     except MedThinkError as error:
         return str(error)
     return "" if is_kept else "This question is no longer asked: the cases were built again."

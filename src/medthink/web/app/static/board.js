@@ -2,12 +2,15 @@
 // sorted and rows found here; ranks stay what they are.
 document.documentElement.classList.add("scripted");
 
+const details = new Map();   // by row: the row that shows its slices, wherever sorting has put it
+
 async function open(button) {
   const row = button.closest("tr"), is_open = button.getAttribute("aria-expanded") === "true";
-  if (is_open) { row.nextElementSibling.remove(); button.setAttribute("aria-expanded", "false"); return; }
+  if (is_open) { details.get(row).remove(); details.delete(row); button.setAttribute("aria-expanded", "false"); return; }
   button.setAttribute("aria-expanded", "true");
   const detail = row.parentElement.insertRow(row.sectionRowIndex + 1), cell = detail.insertCell();
   detail.className = "detail";
+  details.set(row, detail);
   cell.colSpan = row.cells.length;
   const link = document.createElement("a");
   link.href = button.dataset.expand;
@@ -29,7 +32,7 @@ const table = document.querySelector("[data-sortable]");
 if (table) {
   const body = table.tBodies[0], heads = [...table.tHead.rows[0].cells];
   const rows = [...body.rows].filter((row) => row.classList.contains("ranked")), labels = [...body.rows].filter((row) => !row.classList.contains("ranked"));
-  const first = [...body.rows];
+  const first = [...body.rows];   // scripts run before a row can be opened
   const value = (row, place) => {
     const given = heads[place].dataset.sort === "rank" ? row.dataset.v : row.cells[place].dataset.v ?? (heads[place].dataset.sort === "model" ? row.cells[place].textContent.trim().toLowerCase() : "");
     return given === "" ? null : Number.isNaN(Number(given)) ? given : Number(given);
@@ -45,6 +48,7 @@ if (table) {
     table.classList.toggle("loose", !is_rank);
     for (const label of labels) label.hidden = !is_rank;
     body.append(...(is_rank ? first : [...having, ...keyed.filter(([key]) => key === null)].map(([, row]) => row)));
+    for (const [row, detail] of details) row.after(detail);
   }
 
   for (const head of heads.filter((one) => one.dataset.sort)) {
@@ -66,6 +70,7 @@ if (table) {
     let shown = 0;
     for (const row of rows) {
       row.hidden = !wanted.every((word) => row.cells[2].textContent.toLowerCase().includes(word));
+      if (details.has(row)) details.get(row).hidden = row.hidden;
       shown += !row.hidden;
     }
     count.textContent = wanted.length ? `${shown} of ${rows.length} models shown; ranks are those of all` : words;

@@ -1,4 +1,7 @@
-"""Random checkpoints in the forms that RadCliQ's models are published in, tiny unless asked to be of real size."""
+"""Random checkpoints in the forms that RadCliQ's models are published in, tiny unless asked to be of real size.
+
+The same weights in every run: among random ones there are ties, which another batch or machine would decide otherwise.
+"""
 
 import json
 from pathlib import Path
@@ -16,9 +19,14 @@ SENTENCES = [
 ]
 
 
+def _seed() -> None:
+    torch.manual_seed(0)
+
+
 def build_roberta(folder: Path, *, hidden: int = 32, heads: int = 2) -> None:
     from tokenizers import ByteLevelBPETokenizer
 
+    _seed()
     folder.mkdir(parents=True)
     trained = ByteLevelBPETokenizer()
     trained.train_from_iterator(SENTENCES, vocab_size=400, special_tokens=["<s>", "<pad>", "</s>", "<unk>", "<mask>"])
@@ -79,6 +87,7 @@ def bert_config(vocabulary: int, *, hidden: int = 64, layers: int = 2) -> Any:
 
 
 def build_chexbert(path: Path, vocabulary: int, *, hidden: int = 64, layers: int = 2) -> None:
+    _seed()
     path.parent.mkdir(parents=True)
     encoder = transformers.BertModel(bert_config(vocabulary, hidden=hidden, layers=layers))
     state = {f"module.bert.{key}": tensor for key, tensor in encoder.state_dict().items()}
@@ -91,6 +100,7 @@ def build_radgraph(folder: Path, *, hidden: int = 64, layers: int = 2) -> None:
     """Config, vocabulary and weights of a DyGIE on a tiny BERT, whose encoder is named as on the hub."""
     from medthink.metrics.radcliq.radgraph import _mend_tokenizers, _quiet
 
+    _seed()
     encoder = folder.parents[1] / "tiny-encoder"
     build_bert_tokenizer(encoder, hidden=hidden, layers=layers)
     (folder / "vocabulary").mkdir(parents=True)
